@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin front door: meson and the scripts of tools/ do the work.
+
+BUILD := build
+PREFIX := /usr/local
+DESTDIR :=
+N := 20
+MESON_ARGS :=
+
+# The whole of the fast suites takes minutes; the multiplier is for loaded machines.
+TEST_ARGS := --print-errorlogs --timeout-multiplier 2
+TEST_SUITES :=
+
+.PHONY: all demo test check bench distros soak install clean deps deps-test
+
+all: deps $(BUILD)/build.ninja
+	@tools/note-new-tests $(BUILD)
+	ninja -C $(BUILD)
+
+deps:
+	@tools/install-deps build
+
+deps-test:
+	@tools/install-deps build test
+
+$(BUILD)/build.ninja:
+	meson setup $(BUILD) $(MESON_ARGS)
+
+demo: all
+	@tools/demo $(BUILD)
+
+test: deps-test all
+	meson test -C $(BUILD) --no-rebuild $(TEST_ARGS) $(TEST_SUITES)
+
+check: all
+	@tools/install-deps check
+	@tools/check $(BUILD)
+
+bench: all
+	@tools/bench $(BUILD)
+
+distros: all
+	@tools/install-deps distros
+	@tools/distros $(BUILD)
+
+# The abi suite N times: what fails once in a thousand runs shows here.
+soak: deps-test all
+	meson test -C $(BUILD) --no-rebuild $(TEST_ARGS) --suite abi --repeat $(N)
+
+# prefix is an option of the build folder: a change of PREFIX configures again, which is cheap.
+install: all
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD)
