@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Differential runner of one ABI program.
+
+    run.py PROGRAM [--weft PATH] [--workers 1,2,4] [--times N] [--seed N] [--timeout S]
+
+PROGRAM runs on the plain kernel first. It must exit with 0 there, and its stdout is the reference.
+Then it runs under `weft run --workers W -- PROGRAM`, N times for every W: the same stdout, the
+same exit status and no child left behind. A run that takes too long is dumped, then killed with
+everything it started. Output is TAP: one line for the native run, one for every W.
+
+A program that exits with 77 on the plain kernel cannot run here and is skipped.
+run-all.py imports this file.
+"""
+
+import argparse
+import ctypes
+import difflib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+EXIT_SKIP = 77
+PR_SET_CHILD_SUBREAPER = 36
+LEFTOVER_GRACE_S = 2.0
+MAX_SHOWN_BYTES = 8000
+
+
+class Result:
+    def __init__(self):
+        self.status = None  # exit status, or -signal
+        self.stdout = b""
+        self.stderr = b""
+        self.problems = []  # lines of text; empty means that the run itself went well
+
+
+def become_subreaper():
+    """Orphans of the programs become our children, so that none escapes."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def read_text(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read().decode("utf-8", "replace").strip()
+    except OSError as e:
+        return "<%s>" % e.strerror
+
+
+def descendants():
+    """Live processes below this one, without the zombies."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        stat = read_text("/proc/%s/stat" % name)
+        if ")" not in stat:
+            continue
+        fields = stat[stat.rindex(")") + 2:].split()
+        if fields[0] not in "ZX":
+            parents[int(name)] = int(fields[1])
+    found, front = [], [os.getpid()]
+    while front:
+        parent = front.pop()
+        children = [pid for pid, ppid in parents.items() if ppid == parent]
+        found += children
+        front += children
+    return found
+
+
+def reap_orphans():
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+
+
+def kill_everything(group):
+    for _ in range(20):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        left = descendants()
+        if not left:
+            return
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+        time.sleep(0.05)
+        reap_orphans()
+
+
+def describe_hang(weft, pids):
+    """What every thread of the stuck processes is doing, as far as it can be seen from outside."""
+    lines = []
+    for pid in pids:
+        lines.append("process %d: %s" % (pid, read_text("/proc/%d/cmdline" % pid).replace("\0", " ")))
+        if weft:
+            try:
+                dump = subprocess.run([weft, "dump", str(pid)], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=10)
+                lines += dump.stdout.decode("utf-8", "replace").splitlines()
+            except subprocess.TimeoutExpired:
+                lines.append("weft dump %d: no answer in 10 s" % pid)
+            except OSError as e:
+                lines.append("weft dump: %s" % e.strerror)
+        tasks = "/proc/%d/task" % pid
+        try:
+            tids = sorted(os.listdir(tasks), key=int)
+        except OSError:
+            continue
+        for tid in tids[:64]:
+            at = "%s/%s/" % (tasks, tid)
+            stat = read_text(at + "stat")
+            state = stat[stat.rindex(")") + 2:][:1] if ")" in stat else "?"
+            lines.append("  task %s %s state %s wchan %s syscall %s" % (
+                tid, read_text(at + "comm"), state, read_text(at + "wchan"), read_text(at + "syscall")))
+        if len(tids) > 64:
+            lines.append("  ... and %d more tasks" % (len(tids) - 64))
+    return lines
+
+
+def run_once(command, timeout_s, weft=None, env=None):
+    result = Result()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        # Files, not pipes: a child left behind must not keep us waiting for an end of file.
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                       start_new_session=True, env=env)
+        except OSError as e:
+            result.problems.append("cannot start %s: %s" % (command[0], e.strerror))
+            return result
+        try:
+            result.status = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            result.problems.append("no end after %g s" % timeout_s)
+            result.problems += describe_hang(weft, descendants())
+            kill_everything(process.pid)
+            process.wait()
+        else:
+            deadline = time.monotonic() + LEFTOVER_GRACE_S
+            while descendants() and time.monotonic() < deadline:
+                time.sleep(0.01)
+                reap_orphans()
+            left = descendants()
+            if left:
+                result.problems.append("left %d processes behind" % len(left))
+                result.problems += describe_hang(weft, left)
+                kill_everything(process.pid)
+        reap_orphans()
+        for stream, name in ((out, "stdout"), (err, "stderr")):
+            stream.seek(0)
+            setattr(result, name, stream.read())
+    return result
+
+
+def show_status(status):
+    if status is None:
+        return "no status"
+    if status < 0:
+        try:
+            return "killed by %s" % signal.Signals(-status).name
+        except ValueError:
+            return "killed by signal %d" % -status
+    return "exit status %d" % status
+
+
+def shown(data):
+    text = data[-MAX_SHOWN_BYTES:].decode("utf-8", "replace")
+    return text.splitlines()
+
+
+def difference(reference, got):
+    if reference == got:
+        return []
+    return list(difflib.unified_diff(shown(reference), shown(got), "native stdout", "stdout under weft",
+                                     lineterm="", n=1))
+
+
+def default_timeout():
+    return 60.0 if os.environ.get("CI") else 20.0
+
+
+def native_env():
+    """The plain kernel means: none of our variables and nothing preloaded."""
+    return {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("WEFT")}
+
+
+def run_native(program, timeout_s):
+    return run_once([program], timeout_s, env=native_env())
+
+
+def run_weft(program, weft, workers, seed, reference, timeout_s):
+    """One run under weft; the problems found, empty when it was as good as native."""
+    command = [weft, "run", "--workers", str(workers)]
+    if seed is not None:
+        command += ["--seed", str(seed)]
+    result = run_once(command + ["--", program], timeout_s, weft=weft)
+    problems = result.problems
+    if result.status is not None and result.status != reference.status:
+        problems.append("%s, natively %s" % (show_status(result.status), show_status(reference.status)))
+    problems += difference(reference.stdout, result.stdout)
+    if problems:
+        problems.append("command: %s" % " ".join(command + ["--", program]))
+        problems += ["stderr: " + line for line in shown(result.stderr)]
+    return problems
+
+
+class Tap:
+    """Counts and prints; `failed` is true once a line was not ok."""
+
+    def __init__(self, planned):
+        self.count = 0
+        self.failed = False
+        print("1..%d" % planned, flush=True)
+
+    def line(self, is_ok, text, problems=()):
+        self.count += 1
+        self.failed = self.failed or not is_ok
+        print("%s %d - %s" % ("ok" if is_ok else "not ok", self.count, text))
+        for problem in problems:
+            print("#   " + problem)
+        sys.stdout.flush()
+
+
+def test_program(tap, program, weft, workers, times, seed, timeout_s):
+    name = os.path.basename(program)
+    reference = run_native(program, timeout_s)
+    if reference.status == EXIT_SKIP and not reference.problems:
+        for w in [None] + workers:
+            tap.line(True, "%s # SKIP %s" % (name, " ".join(shown(reference.stderr)) or "cannot run here"))
+        return
+    problems = list(reference.problems)
+    if reference.status != 0:
+        problems.append(show_status(reference.status))
+    if problems:
+        problems += ["stderr: " + line for line in shown(reference.stderr)]
+    tap.line(not problems, "%s native" % name, problems)
+    for w in workers:
+        if problems:
+            tap.line(False, "%s workers=%d" % (name, w), ["no reference: the native run failed"])
+            continue
+        if not weft:
+            tap.line(True, "%s workers=%d # SKIP no weft command given" % (name, w))
+            continue
+        bad = []
+        for i in range(times):
+            run_seed = None if seed is None else seed + i
+            found = run_weft(program, weft, w, run_seed, reference, timeout_s)
+            if found:
+                bad.append("run %d of %d%s:" % (i + 1, times, "" if seed is None else ", seed %d" % run_seed))
+                bad += found
+                break  # the first failure says enough; more would only cost timeouts
+        tap.line(not bad, "%s workers=%d" % (name, w), bad)
+
+
+def worker_list(text):
+    return [int(part) for part in text.split(",") if part]
+
+
+def add_common_arguments(parser):
+    parser.add_argument("--weft", help="the weft command; without it only the native run is made")
+    parser.add_argument("--workers", type=worker_list, default=[1, 2, 4], metavar="N,N,...")
+    parser.add_argument("--times", type=int, default=1, metavar="N")
+    parser.add_argument("--seed", type=int, metavar="N", help="passed to weft run; run i gets N + i")
+    parser.add_argument("--timeout", type=float, default=default_timeout(), metavar="SECONDS")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Run one ABI program natively and under weft.")
+    parser.add_argument("program")
+    add_common_arguments(parser)
+    args = parser.parse_args()
+    become_subreaper()
+    program = os.path.abspath(args.program)
+    weft = os.path.abspath(args.weft) if args.weft else None
+    tap = Tap(1 + len(args.workers))
+    test_program(tap, program, weft, args.workers, args.times, args.seed, args.timeout)
+    return 1 if tap.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
