@@ -9,7 +9,7 @@ MESON_ARGS :=
 
 # The whole of the fast suites takes minutes; the multiplier is for loaded machines.
 TEST_ARGS := --print-errorlogs --timeout-multiplier 2
-TEST_SUITES :=
+TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench
 
 .PHONY: all demo test check bench distros soak install clean deps deps-test
 
@@ -44,8 +44,8 @@ distros: all
 	@tools/distros $(BUILD)
 
 # The abi suite N times: what fails once in a thousand runs shows here.
-soak: deps-test all
-	meson test -C $(BUILD) --no-rebuild $(TEST_ARGS) --suite abi --repeat $(N)
+soak: all
+	tests/abi/run-all.py $(BUILD)/soak --weft $(BUILD)/cmd/weft/weft --times $(N)
 
 # prefix is an option of the build folder: a change of PREFIX configures again, which is cheap.
 install: all
