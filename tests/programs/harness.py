@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The frame of a program test: cases, TAP, hard time limits, comparison with the native run.
+
+A test script imports this, marks its cases with @case and ends with main(). Usage of every script:
+
+    NAME.py --weft PATH|none --workers N [--only CASE ...] [--list]
+
+`--weft none` runs the programs natively: every case must pass so before it may fail under weft.
+Under weft a case marked compare=True runs natively first, and what it saw then (exit status,
+complaints in its log, idle CPU time) is what it must show again.
+
+Invariants: a case ends within its limit, whatever the program does; on a hang every process it
+started is shown before it is killed; nothing it started or wrote survives it.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+
+import procs
+from procs import Program, Runner, Skip, StepFailed, note
+
+GUESTS = Path(__file__).resolve().parent / "guests"
+CASE_LIMIT_S = 100
+IDLE_TICKS = 2
+COMPLAINT = re.compile(r"error|warn|fail|fatal|critical|panic|assert|abort|\bweft:", re.I)
+cases = []
+
+
+def case(function=None, *, compare=False, limit_s=CASE_LIMIT_S):
+    """Register a case; its name is the sentence under test."""
+    def add(f):
+        cases.append((f.__name__, f, compare, limit_s))
+        return f
+    return add(function) if function else add
+
+
+def find_program(*names):
+    """The path of the first program found, in PATH or where daemons live; skips if there is none."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
+    for name in names:
+        found = shutil.which(name, path=path)
+        if found:
+            return found
+    raise Skip(f"{names[-1]} is not installed")
+
+
+def complaints(text):
+    """The lines that complain, without what differs from run to run."""
+    lines = (line for line in text.splitlines() if COMPLAINT.search(line))
+    return {re.sub(r"0x[0-9a-fA-F]+|\d+", "N", line).strip() for line in lines}
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+
+class Case:
+    """What a case function works with: a home directory, programs, checks."""
+
+    def __init__(self, runner, home, native=None, is_reference=False):
+        self.runner = runner
+        self.is_reference = is_reference    # the native run before one under weft
+        self.home = Path(home)
+        self.native = native            # what the native run recorded, or None
+        self.seen = {}                  # what this run recorded
+        self.programs = []
+        self.closers = []
+
+    def load(self, full, small):
+        """How much load: a reference run shows the log and the exit, it need not prove anything."""
+        return small if self.is_reference else full
+
+    @property
+    def is_weft(self):
+        return self.runner.weft is not None
+
+    def start(self, *argv, native=False, **options):
+        """Start a program and return at once; native=True keeps a mere client out of weft."""
+        runner = Runner(None, 0) if native else self.runner
+        tag = f"{len(self.programs)}-{os.path.basename(str(argv[0]))}"
+        program = Program(runner, [str(a) for a in argv], home=self.home, tag=tag, **options)
+        self.programs.append(program)
+        return program
+
+    def call(self, *argv, limit_s=30, status=0, **options):
+        """Run a program to its end; the status must be as given (None: any)."""
+        program = self.start(*argv, **options)
+        ended = program.wait(limit_s)
+        if status is not None and ended != status:
+            program.show_output()
+            raise StepFailed(f"{program.name}: exit status {ended}, expected {status}")
+        return Result(ended, program.out, program.err)
+
+    def check(self, is_true, text):
+        if not is_true:
+            raise StepFailed(text)
+
+    def equal(self, value, expected, text):
+        self.check(value == expected, f"{text}: {value!r}, expected {expected!r}")
+
+    def same(self, key, value):
+        """Record a value; under weft it must be the one of the native run."""
+        self.seen[key] = value
+        if self.native is not None:
+            self.equal(value, self.native.get(key), f"{key} (natively)")
+
+    def runs_under_weft(self, program):
+        """Guard against a test that passes because weft was never there."""
+        if self.is_weft and not program.is_under_weft():
+            program.fail("libweft is not mapped")
+
+    def idle(self, program):
+        """An idle program uses no CPU time: 2 ticks a second, or what it uses natively and one."""
+        limit = max(IDLE_TICKS, (self.native or {}).get("idle ticks", 0) + 1)
+        used = program.idle_ticks(IDLE_TICKS if self.native is None else limit)
+        self.seen["idle ticks"] = max(used, self.seen.get("idle ticks", 0))
+        note(f"{program.name}: {used} ticks in one idle second")
+        if self.is_weft and used > limit:
+            program.fail(f"{used} ticks in one idle second, limit {limit}")
+
+    def log_is_clean(self, key, text):
+        """No complaint in a log that the native run does not have."""
+        found = complaints(text)
+        self.seen[key] = found
+        known = (self.native or {}).get(key, set())
+        if self.native is not None and found - known:
+            raise StepFailed(f"{key}: new complaints: " + " | ".join(sorted(found - known)))
+
+    def on_exit(self, function):
+        self.closers.append(function)
+
+    def close(self):
+        """End everything; a living process that nobody stopped is the program's fault."""
+        for function in reversed(self.closers):
+            function()
+        for program in self.programs:
+            if program.is_alive():
+                program.kill()
+        known = {p.pid for p in self.programs if p.popen.returncode is None}
+        left = procs.leftovers(known)
+        if left:
+            names = ", ".join(procs.describe(pid) for pid in left)
+            procs.kill_below()
+            raise StepFailed(f"left running: {names}")
+
+
+class Watchdog:
+    """
+    The last limit: shows and kills everything below us, so that the case wakes up and fails. If the
+    script itself stays stuck after that, it ends the script.
+    """
+
+    def __init__(self, limit_s, weft):
+        self.fired = False
+        self.weft = weft
+        self.timer = threading.Timer(limit_s, self.fire)
+        self.timer.daemon = True
+
+    def fire(self):
+        self.fired = True
+        note("time is over for this case")
+        procs.show_trees([p for p in procs.descendants()], self.weft)
+        procs.kill_below()
+        self.timer = threading.Timer(30, self.give_up)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def give_up(self):
+        traceback.print_stack(sys._current_frames()[threading.main_thread().ident], file=sys.stdout)
+        print("Bail out! the test script is stuck", flush=True)
+        procs.kill_below()
+        os._exit(1)
+
+    def __enter__(self):
+        self.timer.start()
+        return self
+
+    def __exit__(self, *_):
+        self.timer.cancel()
+
+
+def run_once(function, runner, limit_s, native=None, is_reference=False):
+    """One run of a case in a fresh home; returns what it recorded."""
+    home = tempfile.mkdtemp(prefix="weft-programs-")
+    c = Case(runner, home, native, is_reference)
+    with Watchdog(limit_s, runner.weft) as watchdog:
+        try:
+            try:
+                function(c)
+            finally:
+                c.close()
+        finally:
+            procs.kill_below()
+            shutil.rmtree(home, ignore_errors=True)
+    if watchdog.fired:
+        raise StepFailed(f"not done after {limit_s} s")
+    return c.seen
+
+
+def run_case(function, runner, compare, limit_s):
+    native = None
+    if compare and runner.weft:
+        try:
+            native = run_once(function, Runner(None, 0), limit_s, is_reference=True)
+        except (StepFailed, OSError) as err:
+            raise Skip(f"fails natively: {err}") from None
+    run_once(function, runner, limit_s, native)
+
+
+def preload_takes(c):
+    result = c.call(find_program("cat"), "/proc/self/maps")
+    c.check("libweft" in result.out, "libweft is not mapped in a program started by weft run")
+
+
+def add_guest_cases(interpreter, script, *, limit_s=60):
+    """Every case that a guest script lists becomes one case, in a process of its own."""
+    try:
+        program = find_program(*interpreter)
+    except Skip as skip:
+        reason = str(skip)
+
+        def skipped(_):
+            raise Skip(reason)
+        cases.append((Path(script).stem, skipped, False, limit_s))
+        return
+    procs.become_subreaper()
+    home = tempfile.mkdtemp(prefix="weft-programs-")
+    try:
+        lister = Program(Runner(None, 0), [program, str(GUESTS / script), "--list"],
+                         home=home, tag="list")
+        lister.wait(20)
+        names = lister.out.split()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    for name in names:
+        def run(c, name=name):
+            result = c.call(program, GUESTS / script, name, limit_s=limit_s)
+            if result.out.splitlines()[-1:] != [f"ok {name}"]:
+                raise StepFailed(f"no final 'ok {name}': {result.out[-500:]!r} {result.err[-500:]!r}")
+            c.equal(result.err, "", "stderr")
+        cases.append((name, run, False, limit_s + 30))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="path of the weft command, or none")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--only", nargs="*", default=[], help="names of cases")
+    parser.add_argument("--list", action="store_true")
+    args = parser.parse_args()
+    args.weft = None if args.weft == "none" else os.path.abspath(args.weft)
+    return args
+
+
+def main():
+    args = parse_arguments()
+    sys.stdout.reconfigure(line_buffering=True)
+    runner = Runner(args.weft, args.workers)
+    todo = [entry for entry in cases if not args.only or entry[0] in args.only]
+    if args.weft:
+        todo.insert(0, ("preload_takes", preload_takes, False, 30))
+    if args.list:
+        print("\n".join(entry[0] for entry in todo))
+        return
+    procs.become_subreaper()
+    # Whoever ends us (a test driver's timeout) gets the clean-up too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    nr_failed = 0
+    for number, (name, function, compare, limit_s) in enumerate(todo, 1):
+        started = time.monotonic()
+        try:
+            run_case(function, runner, compare, limit_s)
+            print(f"ok {number} - {name}")
+        except Skip as skip:
+            print(f"ok {number} - {name} # SKIP {skip}")
+        except Exception as err:        # a broken case must not hide the ones after it
+            nr_failed += 1
+            if not isinstance(err, StepFailed):
+                note(traceback.format_exc())
+            note(f"{type(err).__name__}: {err}")
+            print(f"not ok {number} - {name}")
+        note(f"{time.monotonic() - started:.1f} s")
+    print(f"1..{len(todo)}", flush=True)
+    sys.exit(1 if nr_failed else 0)
