@@ -11,7 +11,7 @@ MESON_ARGS :=
 TEST_ARGS := --print-errorlogs --timeout-multiplier 2
 TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench
 
-.PHONY: all demo test check bench distros soak install clean deps deps-test
+.PHONY: all demo test check format bench distros soak install clean deps deps-test
 
 all: deps $(BUILD)/build.ninja
 	@tools/note-new-tests $(BUILD)
@@ -35,6 +35,10 @@ test: deps-test all
 check: all
 	@tools/install-deps check
 	@tools/check $(BUILD)
+
+format:
+	@tools/install-deps check
+	@tools/check --format
 
 bench: all
 	@tools/bench $(BUILD)

@@ -22,7 +22,7 @@ void (*tap_on_hang)(void);
 static struct tap_test *first;
 static struct tap_test **last = &first;
 
-static int nr_failed_checks;	/* atomic: of the running test */
+static int nr_failed_checks;    /* atomic: of the running test */
 static const char *skip_reason; /* atomic: of the running test, NULL when it is not skipped */
 
 /* Written before a test starts, because the alarm may not format. */
@@ -132,7 +132,7 @@ static void arm(void)
 {
 	const char *text = getenv("WEFT_TEST_TIMEOUT");
 	int seconds = text ? atoi(text) : DEFAULT_TIMEOUT_S;
-	struct sigaction action = {0};
+	struct sigaction action = { 0 };
 	sigset_t set;
 
 	if (seconds <= 0)

@@ -49,13 +49,13 @@ void tap_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 }
 #endif
 
-#define TEST(name_)                                                         \
-	static void name_(void);                                            \
-	static struct tap_test tap_test_##name_ = {#name_, name_, 0};       \
-	__attribute__((constructor)) static void tap_register_##name_(void) \
-	{                                                                   \
-		tap_add(&tap_test_##name_);                                 \
-	}                                                                   \
+#define TEST(name_)                                                                                \
+	static void name_(void);                                                                   \
+	static struct tap_test tap_test_##name_ = { #name_, name_, 0 };                            \
+	__attribute__((constructor)) static void tap_register_##name_(void)                        \
+	{                                                                                          \
+		tap_add(&tap_test_##name_);                                                        \
+	}                                                                                          \
 	static void name_(void)
 
 /* Each check is an expression, true when it held: `if (!CHECK(p)) return;` */
@@ -64,10 +64,10 @@ void tap_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define CHECK_STR_EQ(a, b) tap_check_str_eq((a), (b), #a, #b, __FILE__, __LINE__)
 
 /* Ends the test: usable in the body of TEST() only. */
-#define SKIP(reason)              \
-	do {                      \
-		tap_skip(reason); \
-		return;           \
+#define SKIP(reason)                                                                               \
+	do {                                                                                       \
+		tap_skip(reason);                                                                  \
+		return;                                                                            \
 	} while (0)
 
 #endif
