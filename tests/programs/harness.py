@@ -27,7 +27,7 @@ import traceback
 from pathlib import Path
 
 import procs
-from procs import Program, Runner, Skip, StepFailed, note
+from procs import Daemon, Program, Runner, Skip, StepFailed, note
 
 GUESTS = Path(__file__).resolve().parent / "guests"
 CASE_LIMIT_S = 100
@@ -101,6 +101,12 @@ class Case:
             program.show_output()
             raise StepFailed(f"{program.name}: exit status {ended}, expected {status}")
         return Result(ended, program.out, program.err)
+
+    def adopt(self, pid_file, name):
+        """A daemon that a program left on purpose: ours to watch and to stop from now on."""
+        daemon = Daemon(self.runner, pid_file, home=self.home, name=name)
+        self.programs.append(daemon)
+        return daemon
 
     def check(self, is_true, text):
         if not is_true:

@@ -290,3 +290,43 @@ class Program:
             self.popen.wait(5)
         except subprocess.TimeoutExpired:
             print(f"# {self.name}: {self.pid} does not die", file=sys.stdout, flush=True)
+
+
+class Child:
+    """The part of Popen that Program needs, for a child that came to us as an orphan."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.returncode = None
+
+    def poll(self):
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, limit_s):
+        until = time.monotonic() + limit_s
+        while self.poll() is None:
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired(str(self.pid), limit_s)
+            time.sleep(0.01)
+        return self.returncode
+
+
+class Daemon(Program):
+    """A program that put itself into the background; found by its pid file."""
+
+    def __init__(self, runner, pid_file, *, home, name):
+        self.runner = runner
+        self.name = name
+        self.out_path = self.err_path = Path(home, f"{name}.none")
+        self.out_path.touch()
+        until = time.monotonic() + 10
+        while not (pid := read_proc(pid_file)).isdigit():
+            if time.monotonic() > until:
+                raise StepFailed(f"{name}: no pid file {pid_file}")
+            time.sleep(0.01)
+        self.pid = int(pid)
+        self.popen = Child(self.pid)

@@ -185,8 +185,9 @@ story :trap_and_kill do
   check Timeout.timeout(20) { got.pop } == :usr1
   Thread.new { Process.kill("TERM", Process.pid) }.join
   check Timeout.timeout(20) { got.pop } == :term
-  child = fork { trap("INT") { exit!(7) }; $stdout.sync = true; sleep }
-  sleep 0.2
+  r, w = IO.pipe
+  child = fork { trap("INT") { exit!(7) }; w.write("x"); sleep }
+  check r.read(1) == "x"
   Process.kill("INT", child)
   check Process.wait2(child)[1].exitstatus == 7
 end
