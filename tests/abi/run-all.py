@@ -16,11 +16,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True  # the tree may be read-only, and is not ours to litter
 sys.path.insert(0, HERE)
 import run  # noqa: E402
 
 COMMON = ["-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-pthread"]
-LIBS = ["-ldl", "-lrt"]
+LIBS = ["-ldl", "-lrt", "-lm"]
 
 
 def command_for(source, target):

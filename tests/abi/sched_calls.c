@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sched_* and their pthread_* faces on several threads: yield, affinity, policy, priority limits.
+ */
+#include <sched.h>
+#include "check.h"
+
+static void *asks(void *arg)
+{
+	cpu_set_t all, one, got;
+	struct sched_param param = { .sched_priority = -1 };
+	int policy = -1, first = 0;
+
+	CHECK_SYS(sched_getaffinity(0, sizeof(all), &all));
+	CHECK(CPU_COUNT(&all) >= 1);
+	CHECK_PT(pthread_getaffinity_np(pthread_self(), sizeof(got), &got));
+	CHECK(CPU_EQUAL(&all, &got));
+	while (!CPU_ISSET(first, &all))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	CHECK_PT(pthread_setaffinity_np(pthread_self(), sizeof(one), &one));
+	CHECK_SYS(sched_getaffinity(gettid(), sizeof(got), &got));
+	CHECK(CPU_EQUAL(&one, &got));
+	for (int i = 0; i < 20; i++) {
+		sched_yield();
+		CHECK_EQ(sched_getcpu(), first);
+	}
+	CHECK_SYS(sched_setaffinity(0, sizeof(all), &all));
+	CPU_ZERO(&one);
+	CHECK_EQ(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), EINVAL);
+	CHECK_SYS(sched_getaffinity(0, sizeof(got), &got));
+	CHECK(CPU_EQUAL(&all, &got));
+
+	CHECK_PT(pthread_getschedparam(pthread_self(), &policy, &param));
+	CHECK_EQ(policy, SCHED_OTHER);
+	CHECK_EQ(param.sched_priority, 0);
+	CHECK_EQ(sched_getscheduler(0), SCHED_OTHER);
+	CHECK_EQ(sched_getscheduler(gettid()), SCHED_OTHER);
+	CHECK_SYS(sched_getparam(gettid(), &param));
+	CHECK_PT(pthread_setschedparam(pthread_self(), SCHED_BATCH, &param));
+	CHECK_EQ(sched_getscheduler(0), SCHED_BATCH);
+	CHECK_PT(pthread_getschedparam(pthread_self(), &policy, &param));
+	CHECK_EQ(policy, SCHED_BATCH);
+	param.sched_priority = 5;
+	CHECK_EQ(pthread_setschedparam(pthread_self(), SCHED_OTHER, &param), EINVAL);
+	param.sched_priority = 0;
+	CHECK_PT(pthread_setschedparam(pthread_self(), SCHED_OTHER, &param));
+	CHECK_EQ(pthread_setschedparam(pthread_self(), SCHED_FIFO, &param), EINVAL);
+	return arg;
+}
+
+static void *yields(void *arg)
+{
+	for (int i = 0; i < 20000; i++)
+		CHECK_EQ(sched_yield(), 0);
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t t[10];
+
+	for (int i = 0; i < 10; i++)
+		t[i] = start(yields, NULL);
+	for (int i = 0; i < 10; i++)
+		join(t[i]);
+	ok("200000 yields");
+
+	for (int i = 0; i < 10; i++)
+		t[i] = start(asks, NULL);
+	for (int i = 0; i < 10; i++)
+		join(t[i]);
+	ok("affinity and policy of 10 threads");
+	asks(NULL);
+	ok("affinity and policy of main");
+
+	CHECK_EQ(sched_get_priority_min(SCHED_FIFO), 1);
+	CHECK_EQ(sched_get_priority_max(SCHED_FIFO), 99);
+	CHECK_ERRNO(sched_getscheduler(-1), EINVAL);
+	ok("limits and errors");
+	return finish();
+}
