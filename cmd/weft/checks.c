@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What `weft doctor` looks at, and what it makes of it.
+ *
+ * Called by: doctor.c. Invariant: a check only reads. What cannot be read is a finding of its own, never a
+ * silent "ok".
+ */
+#include "checks.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "library.h"
+#include "probes.h"
+
+#define HWCAP2_FSGSBASE (1u << 1)
+
+/* Auxiliary vector entries that elf.h of older libcs lacks. */
+#define AUX_MINSIGSTKSZ 51
+#define AUX_RSEQ_FEATURE_SIZE 27
+
+__attribute__((format(printf, 3, 4))) static void found(struct wf_checks_finding *f,
+							enum wf_checks_level level,
+							const char *value, ...)
+{
+	va_list args;
+
+	f->level = level;
+	va_start(args, value);
+	vsnprintf(f->value, sizeof(f->value), value, args);
+	va_end(args);
+}
+
+__attribute__((format(printf, 2, 3))) static void advise(struct wf_checks_finding *f,
+							  const char *advice, ...)
+{
+	va_list args;
+
+	va_start(args, advice);
+	vsnprintf(f->advice, sizeof(f->advice), advice, args);
+	va_end(args);
+}
+
+static void unreadable(struct wf_checks_finding *f, const char *path)
+{
+	found(f, WF_CHECKS_WARN, "unknown");
+	advise(f, "%s cannot be read", path);
+}
+
+/* For checks that try something: there is nothing to try on a copy of a machine. */
+static bool skipped(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	if (wf_machine_is_live(m))
+		return false;
+	found(f, WF_CHECKS_SKIPPED, "not tried");
+	advise(f, "only the live machine can answer");
+	return true;
+}
+
+static void read_library(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	char path[PATH_MAX], why[256];
+
+	if (skipped(m, f))
+		return;
+	if (wf_library_find(path, why, sizeof(why))) {
+		found(f, WF_CHECKS_OK, "%s", path);
+	} else {
+		found(f, WF_CHECKS_FAIL, "none");
+		advise(f, "%s", why);
+	}
+}
+
+static void read_kernel(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	static const char path[] = "/proc/sys/kernel/osrelease";
+	char release[96];
+	int major, minor;
+
+	if (!wf_machine_line(m, path, release, sizeof(release)) ||
+	    sscanf(release, "%d.%d", &major, &minor) != 2) {
+		unreadable(f, path);
+	} else if (major < 5 || (major == 5 && minor < 4)) {
+		found(f, WF_CHECKS_FAIL, "%s", release);
+		advise(f, "weft needs Linux 5.4 or later");
+	} else if (major == 5 && minor < 11) {
+		found(f, WF_CHECKS_WARN, "%s", release);
+		advise(f, "before 5.11 there is no Syscall User Dispatch, and timeouts are in ms");
+	} else {
+		found(f, WF_CHECKS_OK, "%s", release);
+	}
+}
+
+static void read_fsgsbase(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	uint64_t hwcap2;
+
+	if (!wf_machine_auxv(m, AT_HWCAP2, &hwcap2)) {
+		unreadable(f, "/proc/self/auxv");
+	} else if (hwcap2 & HWCAP2_FSGSBASE) {
+		found(f, WF_CHECKS_OK, "yes");
+	} else {
+		found(f, WF_CHECKS_WARN, "no");
+		advise(f, "each switch needs a system call (arch_prctl) for the thread pointer");
+	}
+}
+
+static void read_guard(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	if (skipped(m, f))
+		return;
+	if (wf_probes_guard() == 0) {
+		found(f, WF_CHECKS_OK, "yes");
+		return;
+	}
+	found(f, WF_CHECKS_WARN, "no");
+	advise(f, "guard pages take mappings of their own: see map-count (Linux 6.13 has it)");
+}
+
+static void read_io_uring(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	long long disabled = 0;
+	int ret;
+
+	if (skipped(m, f))
+		return;
+	ret = wf_probes_io_uring();
+	(void)wf_machine_number(m, "/proc/sys/kernel/io_uring_disabled", &disabled);
+	if (ret == 0) {
+		found(f, WF_CHECKS_OK, "yes");
+	} else if (ret == -EPERM && disabled > 0) {
+		found(f, WF_CHECKS_WARN, "refused (EPERM)");
+		advise(f, "the sysctl kernel.io_uring_disabled is %lld; "
+			  "files go through a pool of kernel threads", disabled);
+	} else if (ret == -EPERM) {
+		found(f, WF_CHECKS_WARN, "refused (EPERM)");
+		advise(f, "a seccomp filter or security module forbids it, as in most containers; "
+			  "files go through a pool of kernel threads");
+	} else if (ret == -ENOSYS) {
+		found(f, WF_CHECKS_WARN, "no (ENOSYS)");
+		advise(f, "the kernel lacks it or a seccomp filter says so; "
+			  "files go through a pool of kernel threads");
+	} else {
+		found(f, WF_CHECKS_WARN, "no (%s)", strerror(-ret));
+		advise(f, "files go through a pool of kernel threads");
+	}
+}
+
+static void read_epoll(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	if (skipped(m, f))
+		return;
+	if (wf_probes_epoll_pwait2() == 0) {
+		found(f, WF_CHECKS_OK, "yes");
+		return;
+	}
+	found(f, WF_CHECKS_WARN, "no");
+	advise(f, "waiting workers round timeouts up to milliseconds (Linux 5.11 has it)");
+}
+
+static void read_pidfd(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	if (skipped(m, f))
+		return;
+	if (wf_probes_pidfd() == 0) {
+		found(f, WF_CHECKS_OK, "yes");
+		return;
+	}
+	found(f, WF_CHECKS_WARN, "no");
+	advise(f, "waiting for a child takes a kernel thread (Linux 5.3 has it)");
+}
+
+static void read_patch(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	const char *reason;
+	int ret, mdwe;
+
+	if (skipped(m, f))
+		return;
+	ret = wf_probes_patch_text();
+	if (ret == 0) {
+		found(f, WF_CHECKS_OK, "yes");
+		return;
+	}
+	mdwe = wf_probes_mdwe();
+	reason = mdwe > 0	  ? "the process denies write-then-execute (PR_SET_MDWE)"
+		 : ret == -EACCES ? "a security module (execmod) forbids it"
+				  : "a seccomp filter (MemoryDenyWriteExecute=) forbids it";
+	if (wf_probes_user_dispatch() == 0) {
+		found(f, WF_CHECKS_WARN, "no (%s)", strerror(-ret));
+		advise(f, "%s; Syscall User Dispatch is used, at some 300 ns a call", reason);
+	} else {
+		found(f, WF_CHECKS_FAIL, "no (%s)", strerror(-ret));
+		advise(f, "%s, and there is no Syscall User Dispatch", reason);
+	}
+}
+
+static void read_seccomp(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	char mode[16], filters[16] = "?";
+
+	if (!wf_machine_status(m, "Seccomp", mode, sizeof(mode))) {
+		found(f, WF_CHECKS_OK, "none"); /* a kernel without seccomp has no such line */
+		return;
+	}
+	(void)wf_machine_status(m, "Seccomp_filters", filters, sizeof(filters));
+	if (strcmp(mode, "0") == 0) {
+		found(f, WF_CHECKS_OK, "none");
+		return;
+	}
+	found(f, WF_CHECKS_WARN, "mode %s, %s filters", mode, filters);
+	advise(f, "some calls of weft may be refused; the lines above show which");
+}
+
+/* A limit where more is better: warn below want. */
+static void read_limit(const struct wf_machine *m, struct wf_checks_finding *f, const char *name,
+		       long long want, const char *advice)
+{
+	long long soft, hard;
+
+	if (!wf_machine_limit(m, name, &soft, &hard)) {
+		unreadable(f, "/proc/self/limits");
+		return;
+	}
+	if (soft < 0) {
+		found(f, WF_CHECKS_OK, "unlimited");
+		return;
+	}
+	found(f, soft >= want ? WF_CHECKS_OK : WF_CHECKS_WARN, "%lld", soft);
+	if (soft >= want)
+		return;
+	if (hard < 0 || hard > soft)
+		advise(f, "%s; the hard limit allows more", advice);
+	else
+		advise(f, "%s; the hard limit is the same", advice);
+}
+
+static void read_nofile(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	read_limit(m, f, "Max open files", 65536,
+		   "each connection takes a descriptor or two: raise it with ulimit -n");
+}
+
+static void read_nproc(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	read_limit(m, f, "Max processes", 1024,
+		   "workers and helpers are kernel threads of this user: raise it with ulimit -u");
+}
+
+static void read_map_count(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	static const char path[] = "/proc/sys/vm/max_map_count";
+	bool needs_maps = wf_machine_is_live(m) && wf_probes_guard() < 0;
+	long long nr;
+
+	if (!wf_machine_number(m, path, &nr)) {
+		unreadable(f, path);
+	} else if (needs_maps && nr < 1048576) {
+		/* Two mappings for a stack with its guard; a fifth is left to the program. */
+		found(f, WF_CHECKS_WARN, "%lld", nr);
+		advise(f, "room for about %lld guarded stacks; sysctl vm.max_map_count=1048576",
+		       nr / 10 * 4);
+	} else {
+		found(f, WF_CHECKS_OK, "%lld", nr);
+	}
+}
+
+static void read_least(const struct wf_machine *m, struct wf_checks_finding *f, const char *path,
+		       long long want, const char *advice)
+{
+	long long nr;
+
+	if (!wf_machine_number(m, path, &nr)) {
+		unreadable(f, path);
+		return;
+	}
+	found(f, nr >= want ? WF_CHECKS_OK : WF_CHECKS_WARN, "%lld", nr);
+	if (nr < want)
+		advise(f, "%s", advice);
+}
+
+static void read_pid_max(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	read_least(m, f, "/proc/sys/kernel/pid_max", 32768,
+		   "few process IDs for the machine: sysctl kernel.pid_max");
+}
+
+static void read_threads_max(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	read_least(m, f, "/proc/sys/kernel/threads-max", 2048,
+		   "few kernel threads for the machine: sysctl kernel.threads-max");
+}
+
+static void read_workers(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	char where[PATH_MAX];
+	unsigned int cpus = wf_machine_cpus(m), workers;
+	long long quota = wf_machine_quota(m, where, sizeof(where));
+
+	if (cpus == 0) {
+		unreadable(f, "/proc/self/status");
+		return;
+	}
+	workers = cpus;
+	if (quota < 0) {
+		found(f, WF_CHECKS_OK, "%u (CPUs allowed %u, no quota)", workers, cpus);
+		return;
+	}
+	/* Part of a CPU still needs a worker to spend it. */
+	if ((quota + 999) / 1000 < workers)
+		workers = quota > 0 ? (unsigned int)((quota + 999) / 1000) : 1;
+	found(f, quota < 1000 ? WF_CHECKS_WARN : WF_CHECKS_OK, "%u (CPUs allowed %u, quota %lld.%02lld)",
+	      workers, cpus, quota / 1000, quota % 1000 / 10);
+	advise(f, "%s%.240s", quota < 1000 ? "less than one CPU: threads stall when it is spent; " : "set by ",
+	       where);
+}
+
+static void read_minsigstksz(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	uint64_t bytes;
+
+	if (!wf_machine_auxv(m, AUX_MINSIGSTKSZ, &bytes)) {
+		found(f, WF_CHECKS_OK, "2048 (kernel before 5.14)");
+		return;
+	}
+	found(f, bytes <= 8192 ? WF_CHECKS_OK : WF_CHECKS_WARN, "%llu", (unsigned long long)bytes);
+	if (bytes > 8192)
+		advise(f, "a program's sigaltstack of the old SIGSTKSZ, 8192, is too small here");
+}
+
+static void read_rseq(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	uint64_t bytes;
+
+	if (wf_machine_auxv(m, AUX_RSEQ_FEATURE_SIZE, &bytes))
+		found(f, WF_CHECKS_OK, "%llu bytes", (unsigned long long)bytes);
+	else
+		found(f, WF_CHECKS_OK, "not announced (kernel before 6.3)");
+}
+
+static void read_ptrace(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	static const char *const meaning[] = { "own processes", "children only", "root only", "nobody" };
+	long long scope;
+
+	if (!wf_machine_number(m, "/proc/sys/kernel/yama/ptrace_scope", &scope)) {
+		found(f, WF_CHECKS_OK, "no yama");
+		return;
+	}
+	if (scope < 0 || scope > 3)
+		scope = 3;
+	found(f, scope == 0 || (scope < 3 && geteuid() == 0) ? WF_CHECKS_OK : WF_CHECKS_WARN,
+	      "%lld (%s)", scope, meaning[scope]);
+	if (f->level == WF_CHECKS_WARN)
+		advise(f, "a debugger cannot attach to a running program%s",
+		       scope < 3 ? "; root can" : " until the next boot");
+}
+
+static void read_clocksource(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	static const char *const fast[] = { "tsc", "kvm-clock", "hyperv_clocksource_tsc_page" };
+	char name[64];
+
+	if (!wf_machine_line(m, path, name, sizeof(name))) {
+		unreadable(f, path);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(fast) / sizeof(fast[0]); i++) {
+		if (strcmp(name, fast[i]) == 0) {
+			found(f, WF_CHECKS_OK, "%s", name);
+			return;
+		}
+	}
+	found(f, WF_CHECKS_WARN, "%s", name);
+	advise(f, "reading the time takes a system call or slow hardware; tsc is wanted");
+}
+
+const struct wf_check wf_checks[] = {
+	{ "library", "library to preload", WF_CHECKS_FAIL,
+	  "weft run names this library in LD_PRELOAD. It is looked for at WEFT_LIBRARY, then beside\n"
+	  "the command: ../lib/weft, ../lib/x86_64-linux-gnu/weft, ../lib64/weft, or a build tree.",
+	  read_library },
+	{ "kernel", "kernel", WF_CHECKS_FAIL,
+	  "The wait and poll calls that weft stands on came with Linux 5.3 and 5.4. Later kernels add\n"
+	  "Syscall User Dispatch (5.11) and guard pages without mappings (6.13).",
+	  read_kernel },
+	{ "fsgsbase", "CPU writes FS and GS base", WF_CHECKS_WARN,
+	  "Every thread has its own thread pointer in FS. With the FSGSBASE instructions a switch\n"
+	  "writes it in about 12 ns; without them it is a system call. Bit 1 of AT_HWCAP2 tells.",
+	  read_fsgsbase },
+	{ "guard", "MADV_GUARD_INSTALL", WF_CHECKS_WARN,
+	  "A guard page below each stack catches overflows. Since Linux 6.13 a guard takes no mapping\n"
+	  "of its own, so a million guarded stacks fit into a few mappings.",
+	  read_guard },
+	{ "io-uring", "io_uring", WF_CHECKS_WARN,
+	  "Files never become ready, so they need io_uring or a pool of kernel threads. Sockets and\n"
+	  "pipes always go through epoll.",
+	  read_io_uring },
+	{ "epoll-pwait2", "epoll_pwait2", WF_CHECKS_WARN,
+	  "An idle worker sleeps in the poller until the next timer. epoll_pwait2 takes nanoseconds,\n"
+	  "the older call milliseconds.",
+	  read_epoll },
+	{ "pidfd", "pidfd_open", WF_CHECKS_WARN,
+	  "A thread that waits for a child parks on the child's pidfd, which polls like a socket.",
+	  read_pidfd },
+	{ "patch", "text can be patched", WF_CHECKS_FAIL,
+	  "weft replaces the syscall instructions of libc by jumps. For that it makes a private mapping\n"
+	  "of the file writable and then executable again. SELinux, PR_SET_MDWE and the\n"
+	  "MemoryDenyWriteExecute= of systemd may forbid that; Syscall User Dispatch is then used.",
+	  read_patch },
+	{ "seccomp", "seccomp filter", WF_CHECKS_WARN,
+	  "A filter, usually of a container, may refuse calls that weft makes and the program does not.",
+	  read_seccomp },
+	{ "nofile", "open files", WF_CHECKS_WARN,
+	  "RLIMIT_NOFILE bounds the number of connections long before weft does.", read_nofile },
+	{ "nproc", "kernel threads of the user", WF_CHECKS_WARN,
+	  "RLIMIT_NPROC counts kernel threads. weft's workers and helpers are some dozen; threads of the\n"
+	  "program are not counted.",
+	  read_nproc },
+	{ "map-count", "vm.max_map_count", WF_CHECKS_WARN,
+	  "Without MADV_GUARD_INSTALL every stack takes two mappings, and this is their number.",
+	  read_map_count },
+	{ "pid-max", "kernel.pid_max", WF_CHECKS_WARN,
+	  "Kernel threads take process IDs, threads of a program under weft do not. What blocks in the\n"
+	  "kernel still needs kernel threads, for a time.",
+	  read_pid_max },
+	{ "threads-max", "kernel.threads-max", WF_CHECKS_WARN,
+	  "The number of kernel threads of the whole machine.", read_threads_max },
+	{ "workers", "workers", WF_CHECKS_WARN,
+	  "weft starts as many workers as CPUs are allowed by the affinity mask and by the CPU quota of\n"
+	  "the control group and of all groups above it (cpu.max, cpu.cfs_quota_us), rounded up.\n"
+	  "More workers than that would only be throttled. weft run --workers sets another number.",
+	  read_workers },
+	{ "minsigstksz", "least signal stack", WF_CHECKS_WARN,
+	  "AT_MINSIGSTKSZ is the size of a signal frame with all vector registers of this CPU. weft's own\n"
+	  "signal stacks follow it; a program's may be too small.",
+	  read_minsigstksz },
+	{ "rseq", "restartable sequences", WF_CHECKS_OK,
+	  "glibc registers an rseq area for each kernel thread. weft keeps the area with the kernel\n"
+	  "thread; programs with sequences of their own must not be moved between them.",
+	  read_rseq },
+	{ "ptrace", "ptrace scope", WF_CHECKS_WARN,
+	  "kernel.yama.ptrace_scope decides who may look into a stuck process from outside.",
+	  read_ptrace },
+	{ "clocksource", "clock source", WF_CHECKS_WARN,
+	  "Slices and timers read the clock often. With tsc, or a paravirtual clock that is read through\n"
+	  "the vDSO, that takes some 25 ns.",
+	  read_clocksource },
+};
+
+const size_t wf_checks_nr = sizeof(wf_checks) / sizeof(wf_checks[0]);
+
+const char *wf_checks_level_name(enum wf_checks_level level)
+{
+	static const char *const names[] = {
+		[WF_CHECKS_OK] = "ok",
+		[WF_CHECKS_SKIPPED] = "skip",
+		[WF_CHECKS_WARN] = "warn",
+		[WF_CHECKS_FAIL] = "FAIL",
+	};
+
+	return names[level];
+}
+
+void wf_checks_run(const struct wf_check *c, const struct wf_machine *m,
+		   struct wf_checks_finding *out)
+{
+	*out = (struct wf_checks_finding){ .level = WF_CHECKS_OK };
+	c->read(m, out);
+}

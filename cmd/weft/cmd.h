@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the sub-commands of `weft` share: the table row, the exit codes and the one-line error.
+ *
+ * Used by: every file of this folder. Invariant: whatever goes wrong in the command itself ends in
+ * one line on stderr that starts with "weft: ", and in one of the codes below.
+ */
+#ifndef WF_CMD_H
+#define WF_CMD_H
+
+/* As env(1), nohup(1) and timeout(1) do it: a wrapper's own troubles look like no program's. */
+#define WF_EXIT_REFUSED 125
+#define WF_EXIT_NOT_EXECUTABLE 126
+#define WF_EXIT_NOT_FOUND 127
+
+struct wf_cmd {
+	const char *name;
+	const char *summary;               /* one line of `weft --help` */
+	const char *help;                  /* all of `weft help NAME` */
+	int (*main)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+};
+
+extern const struct wf_cmd wf_run_cmd;    /* run.c */
+extern const struct wf_cmd wf_doctor_cmd; /* doctor.c */
+
+/* Prints "weft: MESSAGE" as one line; control characters of hostile names do not reach it. */
+__attribute__((format(printf, 1, 2))) void wf_cmd_error(const char *format, ...);
+
+/* What to say after getopt_long() returned '?' or ':' for argv; returns WF_EXIT_REFUSED. */
+int wf_cmd_bad_option(const struct wf_cmd *cmd, int result, char **argv);
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `weft doctor`: options and output; what is checked stands in checks.c and report.c.
+ *
+ * Called by: main.c. Invariant: reads only, and the exit code is the worst level found.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks.h"
+#include "cmd.h"
+#include "report.h"
+#include "text.h"
+
+static const char doctor_help[] =
+	"Usage: weft doctor [--json] [--root DIR]\n"
+	"       weft doctor [--json] --program FILE\n"
+	"       weft doctor --explain ID\n"
+	"\n"
+	"Checks whether this machine, or one program, is fit for weft. Changes nothing.\n"
+	"\n"
+	"  --program FILE  check a program: does it run under weft, and what does it use?\n"
+	"  --json          print JSON\n"
+	"  --explain ID    say why a check is made; IDs are the first column\n"
+	"  --root DIR      read /proc and /sys below DIR, a copy of another machine's\n"
+	"  --help          show this text\n"
+	"\n"
+	"Exit status: 0 if all is well, 1 with warnings, 2 with failures, 125 if weft itself fails.\n";
+
+struct doctor_options {
+	const char *root, *program, *explain;
+	bool is_json, is_help;
+};
+
+static int exit_code_of(enum wf_checks_level worst)
+{
+	return worst == WF_CHECKS_FAIL ? 2 : worst == WF_CHECKS_WARN ? 1 : 0;
+}
+
+static void print_text(const struct wf_check *c, const struct wf_checks_finding *f)
+{
+	char value[sizeof(f->value)], advice[sizeof(f->advice)];
+
+	printf("%-4s  %-12s  %-26s  %s\n", wf_checks_level_name(f->level), c->id, c->title,
+	       wf_text_clean(value, sizeof(value), f->value));
+	if (f->advice[0] && f->level != WF_CHECKS_SKIPPED)
+		printf("      %-12s  %s\n", "", wf_text_clean(advice, sizeof(advice), f->advice));
+}
+
+static void print_json(struct wf_text_json *j, const struct wf_check *c,
+		       const struct wf_checks_finding *f)
+{
+	wf_text_json_begin(j, NULL, '{');
+	wf_text_json_string(j, "id", c->id);
+	wf_text_json_string(j, "title", c->title);
+	wf_text_json_string(j, "severity", wf_checks_level_name(c->severity));
+	wf_text_json_string(j, "level", wf_checks_level_name(f->level));
+	wf_text_json_string(j, "value", f->value);
+	wf_text_json_string(j, "advice", f->advice);
+	wf_text_json_string(j, "why", c->why);
+	wf_text_json_end(j, '}');
+}
+
+static int check_machine(const struct doctor_options *o)
+{
+	const struct wf_machine m = { .root = o->root };
+	struct wf_text_json j = { .out = stdout };
+	struct wf_checks_finding f;
+	enum wf_checks_level worst = WF_CHECKS_OK;
+	unsigned int nr[4] = { 0 };
+
+	if (o->is_json) {
+		wf_text_json_begin(&j, NULL, '{');
+		wf_text_json_string(&j, "version", WEFT_VERSION);
+		wf_text_json_begin(&j, "checks", '[');
+	}
+	for (size_t i = 0; i < wf_checks_nr; i++) {
+		wf_checks_run(&wf_checks[i], &m, &f);
+		nr[f.level]++;
+		if (f.level > worst)
+			worst = f.level;
+		if (o->is_json)
+			print_json(&j, &wf_checks[i], &f);
+		else
+			print_text(&wf_checks[i], &f);
+	}
+	if (o->is_json) {
+		wf_text_json_end(&j, ']');
+		wf_text_json_begin(&j, "summary", '{');
+		for (enum wf_checks_level l = WF_CHECKS_OK; l <= WF_CHECKS_FAIL; l++)
+			wf_text_json_number(&j, wf_checks_level_name(l), nr[l]);
+		wf_text_json_end(&j, '}');
+		wf_text_json_end(&j, '}');
+	} else {
+		printf("\n%u ok, %u warnings, %u failures", nr[WF_CHECKS_OK], nr[WF_CHECKS_WARN],
+		       nr[WF_CHECKS_FAIL]);
+		if (nr[WF_CHECKS_SKIPPED])
+			printf(", %u skipped", nr[WF_CHECKS_SKIPPED]);
+		puts(worst > WF_CHECKS_SKIPPED ? "; weft doctor --explain ID says more" : "");
+	}
+	return exit_code_of(worst);
+}
+
+static int explain(const char *id)
+{
+	for (size_t i = 0; i < wf_checks_nr; i++) {
+		if (strcmp(wf_checks[i].id, id) == 0) {
+			printf("%s: %s\n\n%s\n", id, wf_checks[i].title, wf_checks[i].why);
+			return 0;
+		}
+	}
+	wf_cmd_error("doctor: no check '%s'; 'weft doctor' lists them", id);
+	return WF_EXIT_REFUSED;
+}
+
+static int parse_options(int argc, char **argv, struct doctor_options *out)
+{
+	static const struct option options[] = {
+		{ "program", required_argument, NULL, 'p' }, { "json", no_argument, NULL, 'j' },
+		{ "explain", required_argument, NULL, 'e' }, { "root", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },	     { 0 },
+	};
+	int c;
+
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		switch (c) {
+		case 'p':
+			out->program = optarg;
+			break;
+		case 'j':
+			out->is_json = true;
+			break;
+		case 'e':
+			out->explain = optarg;
+			break;
+		case 'r':
+			out->root = optarg;
+			break;
+		case 'h':
+			out->is_help = true;
+			break;
+		default:
+			return wf_cmd_bad_option(&wf_doctor_cmd, c, argv);
+		}
+	}
+	if (optind < argc) {
+		wf_cmd_error("doctor: what is '%s'? see 'weft help doctor'", argv[optind]);
+		return WF_EXIT_REFUSED;
+	}
+	if (*out->root && out->program) {
+		wf_cmd_error("doctor: --root is for the machine, not for --program");
+		return WF_EXIT_REFUSED;
+	}
+	return 0;
+}
+
+static int doctor_main(int argc, char **argv)
+{
+	struct doctor_options o = { .root = "" };
+	int ret = parse_options(argc, argv, &o);
+
+	if (ret)
+		return ret;
+	if (o.is_help) {
+		fputs(doctor_help, stdout);
+		return 0;
+	}
+	if (o.explain)
+		return explain(o.explain);
+	if (o.program)
+		return wf_report_program(o.program, o.is_json);
+	return check_machine(&o);
+}
+
+const struct wf_cmd wf_doctor_cmd = {
+	.name = "doctor",
+	.summary = "check the machine, or a program, before running it",
+	.help = doctor_help,
+	.main = doctor_main,
+};

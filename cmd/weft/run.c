@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `weft run`: prepares the environment for the preloaded library and becomes the program.
+ *
+ * Called by: main.c. Invariant: the command execs and leaves no process between the caller and the program,
+ * so pid, exit status, signals and stdio are the program's own. With WEFT=0 nothing is changed at all.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "binary.h"
+#include "cmd.h"
+#include "library.h"
+#include "program.h"
+
+#define MAX_WORKERS 1024
+
+/*
+ * glibc keeps 40 MB of dead stacks, five of the default size, and maps and unmaps the others: 17 us for a
+ * thread that costs 0.4 us with its stack kept. 1 GiB is address space; the pages are given back.
+ */
+#define STACK_TUNABLE "glibc.pthread.stack_cache_size"
+#define STACK_CACHE_BYTES "1073741824"
+
+static const char run_help[] =
+	"Usage: weft run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+	"\n"
+	"Runs PROGRAM with its threads as user-level threads. weft becomes the program: process ID,\n"
+	"exit status, signals and standard streams are the program's own.\n"
+	"\n"
+	"  --workers N    run on N kernel threads, 1 to 1024 (default: as many as CPUs are allowed)\n"
+	"  --stats        print counters on standard error when the program ends\n"
+	"  --trace FILE   write the scheduler's events to FILE\n"
+	"  --seed N       make scheduling decisions from the seed N, to repeat a run\n"
+	"  --help         show this text\n"
+	"\n"
+	"Environment:\n"
+	"  WEFT=0         run the program as if weft were not there\n"
+	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
+	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED\n"
+	"                 what the options set; an option wins\n"
+	"\n"
+	"Exit status: that of PROGRAM; 125 if weft refuses or fails, 126 if PROGRAM cannot be\n"
+	"executed, 127 if it is not found.\n";
+
+struct run_options {
+	unsigned long workers; /* 0: not given */
+	bool has_stats, has_seed;
+	const char *trace;
+	unsigned long long seed;
+};
+
+/* Like strtoull(), but of the whole text, and without its tolerance for signs and spaces. */
+static bool parse_number(const char *text, unsigned long long *out)
+{
+	unsigned long long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno || *end)
+		return false;
+	*out = value;
+	return true;
+}
+
+/* Returns 0, or the exit code (also for --help, with *out_done set). */
+static int parse_options(int argc, char **argv, struct run_options *out, bool *out_done)
+{
+	static const struct option options[] = {
+		{ "workers", required_argument, NULL, 'w' }, { "stats", no_argument, NULL, 's' },
+		{ "trace", required_argument, NULL, 't' },   { "seed", required_argument, NULL, 'S' },
+		{ "help", no_argument, NULL, 'h' },          { 0 },
+	};
+	unsigned long long number;
+	int c;
+
+	optind = 0; /* main() has parsed options of its own */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		switch (c) {
+		case 'w':
+			if (!parse_number(optarg, &number) || number < 1 || number > MAX_WORKERS) {
+				wf_cmd_error("run: --workers takes a number from 1 to %d, not '%s'",
+					     MAX_WORKERS, optarg);
+				return WF_EXIT_REFUSED;
+			}
+			out->workers = (unsigned long)number;
+			break;
+		case 's':
+			out->has_stats = true;
+			break;
+		case 't':
+			if (!*optarg) {
+				wf_cmd_error("run: --trace takes the name of a file, not ''");
+				return WF_EXIT_REFUSED;
+			}
+			out->trace = optarg;
+			break;
+		case 'S':
+			if (!parse_number(optarg, &number)) {
+				wf_cmd_error("run: --seed takes a number of at most 64 bits, not '%s'",
+					     optarg);
+				return WF_EXIT_REFUSED;
+			}
+			out->has_seed = true;
+			out->seed = number;
+			break;
+		case 'h':
+			fputs(run_help, stdout);
+			*out_done = true;
+			return 0;
+		default:
+			return wf_cmd_bad_option(&wf_run_cmd, c, argv);
+		}
+	}
+	if (optind == argc) {
+		wf_cmd_error("run: which program? see 'weft help run'");
+		return WF_EXIT_REFUSED;
+	}
+	return 0;
+}
+
+static void set_or_die(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) < 0) {
+		wf_cmd_error("cannot set %s: %s", name, strerror(errno));
+		exit(WF_EXIT_REFUSED);
+	}
+}
+
+static void set_number(const char *name, unsigned long long value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", value);
+	set_or_die(name, text);
+}
+
+/* Puts a and b together with a colon between them, where both are there. */
+static void set_joined(const char *name, const char *a, const char *b)
+{
+	char *joined;
+
+	if (!a || !*a || !b || !*b) {
+		set_or_die(name, a && *a ? a : b);
+		return;
+	}
+	if (asprintf(&joined, "%s:%s", a, b) < 0) {
+		wf_cmd_error("cannot set %s: out of memory", name);
+		exit(WF_EXIT_REFUSED);
+	}
+	set_or_die(name, joined);
+	free(joined);
+}
+
+static bool has_preload(const char *list, const char *library)
+{
+	size_t len = strlen(library);
+
+	while (*list) {
+		size_t item = strcspn(list, ": ");
+
+		if (item == len && memcmp(list, library, len) == 0)
+			return true;
+		list += item + (list[item] != '\0');
+	}
+	return false;
+}
+
+/* The user's own value of the tunable stays: he may have a reason. */
+static bool has_tunable(const char *list)
+{
+	size_t len = strlen(STACK_TUNABLE);
+
+	while (*list) {
+		size_t item = strcspn(list, ":");
+
+		if (item > len && memcmp(list, STACK_TUNABLE "=", len + 1) == 0)
+			return true;
+		list += item + (list[item] != '\0');
+	}
+	return false;
+}
+
+/* The program may change its directory before it writes, so a relative name is resolved here. */
+static void set_trace(const char *file)
+{
+	char dir[PATH_MAX];
+	char *path;
+
+	if (*file == '/') {
+		set_or_die("WEFT_TRACE", file);
+		return;
+	}
+	if (!getcwd(dir, sizeof(dir)) || asprintf(&path, "%s/%s", dir, file) < 0) {
+		wf_cmd_error("cannot resolve the name of the trace file: %s", strerror(errno));
+		exit(WF_EXIT_REFUSED);
+	}
+	set_or_die("WEFT_TRACE", path);
+	free(path);
+}
+
+static void set_environment(const struct run_options *o, const char *library)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	const char *tunables = getenv("GLIBC_TUNABLES");
+
+	if (!preload || !has_preload(preload, library))
+		set_joined("LD_PRELOAD", library, preload);
+	if (!tunables || !has_tunable(tunables))
+		set_joined("GLIBC_TUNABLES", tunables, STACK_TUNABLE "=" STACK_CACHE_BYTES);
+	if (o->workers)
+		set_number("WEFT_WORKERS", o->workers);
+	if (o->has_stats)
+		set_or_die("WEFT_STATS", "1");
+	if (o->trace)
+		set_trace(o->trace);
+	if (o->has_seed)
+		set_number("WEFT_SEED", o->seed);
+}
+
+static int exec_failed(const char *name)
+{
+	int error = errno;
+
+	wf_cmd_error("cannot run %s: %s", name, strerror(error));
+	return error == ENOENT || error == ENOTDIR ? WF_EXIT_NOT_FOUND : WF_EXIT_NOT_EXECUTABLE;
+}
+
+/* Returns the exit code only if the program does not run. */
+static int run_woven(const struct run_options *o, char **argv)
+{
+	char library[PATH_MAX], why[256];
+	struct wf_program p;
+	int exit_code;
+
+	wf_program_examine(&p, argv[0]);
+	exit_code = p.exit_code;
+	if (exit_code) {
+		wf_cmd_error("cannot run %s: %s; %s", argv[0], p.what, p.advice);
+	} else if (!wf_library_find(library, why, sizeof(why))) {
+		wf_cmd_error("cannot run %s: %s", argv[0], why);
+		exit_code = WF_EXIT_REFUSED;
+	} else {
+		set_environment(o, library);
+		execv(p.path, argv);
+		exit_code = exec_failed(argv[0]);
+	}
+	wf_program_done(&p);
+	return exit_code;
+}
+
+static int run_main(int argc, char **argv)
+{
+	struct run_options o = { 0 };
+	const char *weft = getenv("WEFT");
+	bool is_done = false;
+	int ret = parse_options(argc, argv, &o, &is_done);
+
+	if (ret || is_done)
+		return ret;
+	argv += optind;
+	if (weft && strcmp(weft, "0") == 0) {
+		execvp(argv[0], argv);
+		return exec_failed(argv[0]);
+	}
+	return run_woven(&o, argv);
+}
+
+const struct wf_cmd wf_run_cmd = {
+	.name = "run",
+	.summary = "run a program with user-level threads",
+	.help = run_help,
+	.main = run_main,
+};

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Cleaning of foreign text, and a small JSON writer.
+ *
+ * Called by: main.c, doctor.c, report.c. Invariant: see text.h.
+ *
+ * Considered and dropped: a JSON library. The command writes two flat documents and reads none; a
+ * dependency would be the largest part of it.
+ */
+#include "text.h"
+
+#include <string.h>
+
+/* Length of the UTF-8 sequence at s (1 to 4), 0 if it is none. NUL ends any sequence early. */
+static size_t sequence_length(const unsigned char *s)
+{
+	static const unsigned int least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t len = s[0] < 0x80   ? 1
+		     : s[0] < 0xc2 ? 0
+		     : s[0] < 0xe0 ? 2
+		     : s[0] < 0xf0 ? 3
+		     : s[0] < 0xf5 ? 4
+				   : 0;
+	unsigned int code = len > 1 ? s[0] & (0x7fu >> len) : s[0];
+
+	for (size_t i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (len > 1 && (code < least[len] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)))
+		return 0;
+	return len;
+}
+
+static bool is_control(const unsigned char *s)
+{
+	/* C1 controls are U+0080 to U+009F: a terminal obeys them, too. */
+	return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+}
+
+char *wf_text_clean(char *out, size_t bytes, const char *from)
+{
+	const unsigned char *s = (const unsigned char *)from;
+	size_t used = 0;
+
+	while (*s) {
+		size_t len = sequence_length(s);
+		bool is_bad = len == 0 || is_control(s);
+		size_t step = len ? len : 1;
+
+		if (used + (is_bad ? 1 : len) >= bytes)
+			break;
+		if (is_bad) {
+			out[used++] = '?';
+		} else {
+			memcpy(out + used, s, len);
+			used += len;
+		}
+		s += step;
+	}
+	out[used] = '\0';
+	return out;
+}
+
+static void write_string(FILE *out, const char *value)
+{
+	const unsigned char *s = (const unsigned char *)value;
+
+	fputc('"', out);
+	while (*s) {
+		size_t len = sequence_length(s);
+
+		if (len == 0) {
+			fputs("\\ufffd", out);
+			len = 1;
+		} else if (*s == '"' || *s == '\\') {
+			fprintf(out, "\\%c", *s);
+		} else if (*s < 0x20 || *s == 0x7f) {
+			fprintf(out, "\\u%04x", *s);
+		} else {
+			fwrite(s, 1, len, out);
+		}
+		s += len;
+	}
+	fputc('"', out);
+}
+
+static void start_member(struct wf_text_json *j, const char *name)
+{
+	if (j->has_sibling)
+		fputc(',', j->out);
+	if (j->depth > 0)
+		fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
+	if (name) {
+		write_string(j->out, name);
+		fputs(": ", j->out);
+	}
+	j->has_sibling = true;
+}
+
+void wf_text_json_begin(struct wf_text_json *j, const char *name, char bracket)
+{
+	start_member(j, name);
+	fputc(bracket, j->out);
+	j->depth++;
+	j->has_sibling = false;
+}
+
+void wf_text_json_end(struct wf_text_json *j, char bracket)
+{
+	j->depth--;
+	if (j->has_sibling)
+		fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
+	fputc(bracket, j->out);
+	if (j->depth == 0)
+		fputc('\n', j->out);
+	j->has_sibling = true;
+}
+
+void wf_text_json_string(struct wf_text_json *j, const char *name, const char *value)
+{
+	start_member(j, name);
+	write_string(j->out, value);
+}
+
+void wf_text_json_number(struct wf_text_json *j, const char *name, long long value)
+{
+	start_member(j, name);
+	fprintf(j->out, "%lld", value);
+}
+
+void wf_text_json_bool(struct wf_text_json *j, const char *name, bool value)
+{
+	start_member(j, name);
+	fputs(value ? "true" : "false", j->out);
+}
