@@ -55,6 +55,7 @@ def work(port, i, nr):
 
 
 def ends_clean(c, server, limit_s=2):
+    server.become_idle()
     c.same("exit status", server.stop(signal.SIGTERM, limit_s))
     c.log_is_clean("stderr", server.err)
 

@@ -251,6 +251,13 @@ class Program:
         self.send(number)
         return self.wait(limit_s)
 
+    def become_idle(self):
+        """
+        Give it the time to reach its wait. Servers test a flag and then poll, so a signal in between
+        is lost natively too; nothing in /proc tells an outsider, under weft as without, when it is there.
+        """
+        time.sleep(0.3)
+
     def ticks(self):
         fields = stat_fields(self.pid)
         if not fields:

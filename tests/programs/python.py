@@ -46,6 +46,7 @@ def http_server_ends_on_sigterm(c):
     server = c.start(find_program(*INTERPRETER), GUESTS / "http_server.py")
     port = int(server.wait_line("port "))
     kept_open = [clients.connect(port) for _ in range(20)]
+    server.become_idle()
     c.same("exit status", server.stop(signal.SIGTERM, limit_s=2))
     for sock in kept_open:
         sock.close()

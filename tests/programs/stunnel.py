@@ -61,6 +61,7 @@ def talk(c, port, i, nr_round_trips):
 
 
 def ends_clean(c, server, limit_s=10):
+    server.become_idle()
     c.same("exit status", server.stop(signal.SIGTERM, limit_s))
     c.log_is_clean("log", log(c))
     c.log_is_clean("stderr", server.err)

@@ -32,9 +32,20 @@ def start(c):
     tinyproxy = find_program("tinyproxy")
     port, config = configure(c)
     server = c.start(tinyproxy, "-d", "-c", config)
+    wait_until_up(c, server, port)
+    return server, port
+
+
+def log(c):
+    path = c.home / "tinyproxy.log"
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def wait_until_up(c, server, port):
+    # It listens before it installs its signal handlers, and says so after both.
+    server.wait_for("enters its main loop", lambda: "Accepting connections" in log(c))
     server.wait_for("accepts connections", lambda: clients.accepts(port))
     c.runs_under_weft(server)
-    return server, port
 
 
 def fetch(port, origin, i, nr_requests):
@@ -61,8 +72,9 @@ def tunnel(port, echo, i):
 
 
 def ends_clean(c, server, limit_s=2):
+    server.become_idle()
     c.same("exit status", server.stop(signal.SIGTERM, limit_s))
-    c.log_is_clean("log", (c.home / "tinyproxy.log").read_text(errors="replace"))
+    c.log_is_clean("log", log(c))
     c.log_is_clean("stderr", server.err)
 
 
@@ -90,18 +102,23 @@ def sigterm_while_idle_stops_soon(c):
     ends_clean(c, server)
 
 
+def reload(c, server, port, number):
+    # A reload closes the listening socket; who connects in between is refused natively too.
+    def nr_reloads():
+        return log(c).count("Reloading config file finished")
+    before = nr_reloads()
+    server.become_idle()
+    server.send(number)
+    server.wait_for(f"reloads on {number.name}", lambda: nr_reloads() > before)
+    server.wait_for("accepts after the reload", lambda: clients.accepts(port))
+
+
 @case(compare=True)
-def sighup_keeps_it_serving(c):
+def sigusr1_reloads_and_keeps_it_serving(c):
     server, port = start(c)
     origin = clients.back_end(c, clients.HttpHandler)
-    log = c.home / "tinyproxy.log"
-    for _ in range(3):
-        # A reload closes the listening socket; who connects in between is refused natively too.
-        before = log.read_text().count("Reloading config file finished")
-        server.send(signal.SIGHUP)
-        server.wait_for("reloads on SIGHUP",
-                        lambda: log.read_text().count("Reloading config file finished") > before)
-        server.wait_for("accepts after SIGHUP", lambda: clients.accepts(port))
+    for _ in range(2):
+        reload(c, server, port, signal.SIGUSR1)
         fetch(port, origin, 0, 3)
     ends_clean(c, server)
 
@@ -113,13 +130,15 @@ def daemon_serves_and_stops(c):
     starter = c.start(tinyproxy, "-c", config)
     c.equal(starter.wait(10), 0, "exit status of the process that starts the daemon")
     daemon = c.adopt(c.home / "tinyproxy.pid", "tinyproxy")
-    daemon.wait_for("accepts connections", lambda: clients.accepts(port))
-    c.runs_under_weft(daemon)
+    wait_until_up(c, daemon, port)
     origin = clients.back_end(c, clients.HttpHandler)
     clients.run_clients(daemon, 20, lambda i: fetch(port, origin, i, 3))
+    reload(c, daemon, port, signal.SIGHUP)
+    fetch(port, origin, 0, 3)
+    daemon.become_idle()
     c.same("exit status", daemon.stop(signal.SIGTERM, 2))
     c.check(not os.path.exists(c.home / "tinyproxy.pid"), "the pid file is still there")
-    c.log_is_clean("log", (c.home / "tinyproxy.log").read_text(errors="replace"))
+    c.log_is_clean("log", log(c))
 
 
 if __name__ == "__main__":
