@@ -10,7 +10,7 @@
  * an error and ends its connection; connections are not replaced, so that a failing server looks
  * bad.
  *
- *   RAMP     connect, a few at a time; each connection gets one answer and then waits for the others
+ *   RAMP     connect, a few at a time; each connection gets one answer, then waits for the rest
  *   WARMUP   all of them run, nothing is counted
  *   MEASURE  all of them run; answers that arrive are counted
  *   DRAIN    nothing is sent any more; answers that still do not come are errors
@@ -40,8 +40,8 @@
 
 #define SEC INT64_C(1000000000)
 #define RAMP_MAX 128 /* connections being made at once: far below any listen backlog */
-#define PER_SOURCE \
-	20000	      /* connections per source address; Linux has 28,232 local ports by default */
+#define PER_SOURCE                                                                                 \
+	20000         /* connections per source address; Linux has 28,232 local ports by default */
 #define HEAD_MAX 2048 /* longest response head */
 #define EXPECT_MAX (1 << 20)
 #define DRAIN_NS (5 * SEC) /* how late an answer may come after the last request was sent */
@@ -73,7 +73,7 @@ struct conn {
 	bool is_established; /* has had a good answer */
 	bool is_in_body;
 	unsigned nr_measured; /* good answers during MEASURE */
-	size_t have;	      /* bytes of the head, or of the body, so far */
+	size_t have;          /* bytes of the head, or of the body, so far */
 	int64_t sent_ns;
 	char head[HEAD_MAX + 1];
 };
@@ -85,7 +85,7 @@ static struct {
 	double warmup_s, duration_s, connect_s, timeout_s;
 	int pid; /* whose CPU time to report; 0: nobody's */
 	bool wants_progress;
-} opt = {.path = "/", .nr = 100, .warmup_s = 1, .duration_s = 5, .connect_s = 20};
+} opt = { .path = "/", .nr = 100, .warmup_s = 1, .duration_s = 5, .connect_s = 20 };
 
 static enum phase phase;
 static struct conn *conns;
@@ -294,7 +294,7 @@ static void receive(struct conn *c)
 
 static void connected(struct conn *c)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = c };
 	socklen_t len = sizeof(int);
 	int error = 0;
 
@@ -311,7 +311,7 @@ static void connected(struct conn *c)
 /* A source address of its own per PER_SOURCE connections: 127.0.0.1 has too few ports for all. */
 static int bind_source(int fd, unsigned index)
 {
-	struct sockaddr_in source = {.sin_family = AF_INET};
+	struct sockaddr_in source = { .sin_family = AF_INET };
 	int on = 1;
 
 	if (opt.nr <= PER_SOURCE || ntohl(opt.server.sin_addr.s_addr) >> 24 != 127)
@@ -324,7 +324,7 @@ static int bind_source(int fd, unsigned index)
 
 static void start_connect(struct conn *c)
 {
-	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = c};
+	struct epoll_event ev = { .events = EPOLLOUT, .data.ptr = c };
 	int on = 1;
 
 	nr_pending++;
@@ -365,7 +365,7 @@ static void run_events(int64_t until_ns)
 
 static void enter(enum phase next)
 {
-	static const char *const names[] = {"ramp", "warmup", "measure", "drain"};
+	static const char *const names[] = { "ramp", "warmup", "measure", "drain" };
 
 	phase = next;
 	if (opt.wants_progress)
@@ -500,19 +500,19 @@ static void usage(FILE *to)
 static void parse_options(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"host", required_argument, NULL, 'H'},
-		{"port", required_argument, NULL, 'p'},
-		{"path", required_argument, NULL, 'P'},
-		{"connections", required_argument, NULL, 'c'},
-		{"duration", required_argument, NULL, 'd'},
-		{"warmup", required_argument, NULL, 'w'},
-		{"timeout", required_argument, NULL, 't'},
-		{"connect-timeout", required_argument, NULL, 'C'},
-		{"expect", required_argument, NULL, 'e'},
-		{"pid", required_argument, NULL, 'i'},
-		{"progress", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{ "host", required_argument, NULL, 'H' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "path", required_argument, NULL, 'P' },
+		{ "connections", required_argument, NULL, 'c' },
+		{ "duration", required_argument, NULL, 'd' },
+		{ "warmup", required_argument, NULL, 'w' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "connect-timeout", required_argument, NULL, 'C' },
+		{ "expect", required_argument, NULL, 'e' },
+		{ "pid", required_argument, NULL, 'i' },
+		{ "progress", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	const char *host = "127.0.0.1";
 	unsigned port = 0;

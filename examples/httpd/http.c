@@ -75,15 +75,15 @@ static const char *reason(int status)
 		int status;
 		const char *text;
 	} reasons[] = {
-		{200, "OK"},
-		{400, "Bad Request"},
-		{404, "Not Found"},
-		{405, "Method Not Allowed"},
-		{408, "Request Timeout"},
-		{413, "Content Too Large"},
-		{431, "Request Header Fields Too Large"},
-		{503, "Service Unavailable"},
-		{505, "HTTP Version Not Supported"},
+		{ 200, "OK" },
+		{ 400, "Bad Request" },
+		{ 404, "Not Found" },
+		{ 405, "Method Not Allowed" },
+		{ 408, "Request Timeout" },
+		{ 413, "Content Too Large" },
+		{ 431, "Request Header Fields Too Large" },
+		{ 503, "Service Unavailable" },
+		{ 505, "HTTP Version Not Supported" },
 	};
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
@@ -103,11 +103,11 @@ static size_t make_head(char *out, int status, const char *type, long long body_
 
 	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
 	return (size_t)snprintf(out, 512,
-				"HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: "
-				"%lld\r\n%s%s\r\n",
+				"HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\n"
+				"Content-Length: %lld\r\n%sConnection: %s\r\n\r\n",
 				status, reason(status), date, type, body_bytes,
 				status == 405 ? "Allow: GET, HEAD\r\n" : "",
-				keep_alive ? "" : "Connection: close\r\n");
+				keep_alive ? "keep-alive" : "close");
 }
 
 /* Send a body that is in memory and fits behind its head in c->out. */
@@ -142,9 +142,10 @@ static bool reply_stats(struct http *c, const struct request *r)
 static const char *type_of(const char *path)
 {
 	static const char *const types[][2] = {
-		{".html", "text/html"},	       {".css", "text/css"},   {".js", "text/javascript"},
-		{".json", "application/json"}, {".txt", "text/plain"}, {".svg", "image/svg+xml"},
-		{".png", "image/png"},	       {".jpg", "image/jpeg"},
+		{ ".html", "text/html" },     { ".css", "text/css" },
+		{ ".js", "text/javascript" }, { ".json", "application/json" },
+		{ ".txt", "text/plain" },     { ".svg", "image/svg+xml" },
+		{ ".png", "image/png" },      { ".jpg", "image/jpeg" },
 	};
 	const char *dot = strrchr(path, '.');
 
@@ -270,7 +271,7 @@ static bool decode_path(char *path)
 
 	path[strcspn(path, "?#")] = '\0';
 	for (const char *from = path; *from; from++) {
-		char hex[3] = {0};
+		char hex[3] = { 0 };
 
 		if (*from != '%') {
 			*to++ = *from;
@@ -365,7 +366,7 @@ static int parse(char *head, size_t len, struct request *r)
 /* Refuse a request. Where it ends is no longer certain, so the connection ends with it. */
 static void refuse(struct http *c, struct request *r, int status)
 {
-	struct timeval linger = {.tv_sec = 1};
+	struct timeval linger = { .tv_sec = 1 };
 
 	r->keep_alive = false;
 	if (!reply_status(c, r, status))
@@ -383,7 +384,7 @@ static void refuse(struct http *c, struct request *r, int status)
 /* Read one request and answer it. Returns whether the connection goes on. */
 static bool serve_one(struct http *c)
 {
-	struct request r = {0};
+	struct request r = { 0 };
 	int len = read_head(c);
 	int status;
 	bool is_sent;
@@ -425,7 +426,7 @@ void http_serve(struct http *c)
 
 void http_turn_away(struct http *c)
 {
-	struct request r = {0};
+	struct request r = { 0 };
 
 	(void)reply_status(c, &r, 503);
 }

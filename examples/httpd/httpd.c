@@ -34,15 +34,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_S 5	  /* how long a stopping server waits for its connections */
+#define GRACE_S 5         /* how long a stopping server waits for its connections */
 #define ROOM_NS 100000000 /* out of descriptors or memory: look again after 0.1 s at the latest */
 
 /* One connection. Belongs to its thread, but for the links, which are under server.lock. */
@@ -55,16 +53,16 @@ static size_t write_stats(char *out, size_t size, unsigned long nr_requests);
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t gone;	       /* a connection ended, or the server stops */
-	struct conn *conns;	       /* under lock */
-	unsigned live, peak;	       /* under lock: connection threads now, and at most so far */
+	pthread_cond_t gone;           /* a connection ended, or the server stops */
+	struct conn *conns;            /* under lock */
+	unsigned live, peak;           /* under lock: connection threads now, and at most so far */
 	unsigned long served, refused; /* under lock: threads started; connections that got none */
 	struct http_site site;
 	int listen_fd;
 	pthread_attr_t attr;
-} server = {.lock = PTHREAD_MUTEX_INITIALIZER,
-	    .listen_fd = -1,
-	    .site = {.root_fd = -1, .timeout_s = 30, .stats = write_stats}};
+} server = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	     .listen_fd = -1,
+	     .site = { .root_fd = -1, .timeout_s = 30, .stats = write_stats } };
 
 static void die(const char *what, int error)
 {
@@ -83,7 +81,7 @@ static int64_t now_ns(void)
 /* Wait for server.gone until `until_ns`; false when the time is up. Called with the lock held. */
 static bool wait_gone(int64_t until_ns)
 {
-	struct timespec ts = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+	struct timespec ts = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
 
 	return pthread_cond_timedwait(&server.gone, &server.lock, &ts) == 0;
 }
@@ -148,7 +146,7 @@ static void *connection_thread(void *arg)
 
 static void start_connection(int fd)
 {
-	struct timeval timeout = {.tv_sec = server.site.timeout_s};
+	struct timeval timeout = { .tv_sec = server.site.timeout_s };
 	struct conn *c = malloc(sizeof(*c));
 	pthread_t thread;
 	int on = 1;
@@ -220,9 +218,10 @@ static unsigned stop_connections(void)
 
 /* ---- Start and stop ---- */
 
-static void open_listener(const char *address, unsigned long port)
+/* Returns the port, which the kernel picks when `port` is 0. */
+static unsigned open_listener(const char *address, unsigned long port)
 {
-	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	socklen_t len = sizeof(sin);
 	int on = 1;
 
@@ -238,8 +237,7 @@ static void open_listener(const char *address, unsigned long port)
 		die("listen", errno);
 	if (getsockname(server.listen_fd, (struct sockaddr *)&sin, &len) < 0)
 		die("getsockname", errno);
-	printf("listening on %s:%u\n", address, ntohs(sin.sin_port));
-	fflush(stdout);
+	return ntohs(sin.sin_port);
 }
 
 static void prepare(size_t stack_bytes, sigset_t *stop_signals)
@@ -302,19 +300,19 @@ static void usage(FILE *to)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"port", required_argument, NULL, 'p'},
-		{"bind", required_argument, NULL, 'b'},
-		{"root", required_argument, NULL, 'r'},
-		{"stack", required_argument, NULL, 's'},
-		{"timeout", required_argument, NULL, 't'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{ "port", required_argument, NULL, 'p' },
+		{ "bind", required_argument, NULL, 'b' },
+		{ "root", required_argument, NULL, 'r' },
+		{ "stack", required_argument, NULL, 's' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	const char *address = "127.0.0.1";
 	unsigned long port = 0, stack_bytes = 131072;
 	sigset_t stop_signals;
 	pthread_t acceptor;
-	unsigned left;
+	unsigned bound_port, left;
 	int option, got, error;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -347,10 +345,12 @@ int main(int argc, char **argv)
 	}
 
 	prepare(stack_bytes, &stop_signals);
-	open_listener(address, port);
+	bound_port = open_listener(address, port);
 	error = pthread_create(&acceptor, NULL, accept_thread, NULL);
 	if (error)
 		die("cannot start the accepting thread", error);
+	printf("listening on %s:%u\n", address, bound_port);
+	fflush(stdout);
 
 	sigwait(&stop_signals, &got);
 
