@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Finding system call instructions: see sites.h.
+ *
+ * Four passes over a segment of code, the first two over bytes, the others over few functions only:
+ *
+ *   1. every `0f 05`. Most modules have none and are done here.
+ *   2. every byte pair that would be a jump with a 32-bit displacement, decoded or not, if it leads near a match. So
+ *      jumps from other functions, above all from the cold part of the same one, need no sweep of the whole text.
+ *   3. each function with a match is decoded from its start (.eh_frame_hdr has a sorted table of starts). That
+ *      tells real instructions from look-alikes, the system call number, short jumps and jump tables.
+ *   4. the smallest window at each real site that nothing jumps into.
+ *
+ * Jump targets are kept as 128 bits per match, for the bytes around it, because nothing else is ever asked.
+ *
+ * No libc: this also runs when a module appears later, on whatever stack loads it.
+ */
+#include "gate/sites.h"
+
+#include "base/base.h"
+#include "gate/insn.h"
+#include "sys/syscall.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#define NR_RT_SIGRETURN 15
+#define NR_LIMIT 1024 /* no system call number is as large */
+#define JMP_LEN 5
+#define SYSCALL_LEN 2
+#define BEFORE 96 /* a match remembers targets in [addr - BEFORE, addr + AFTER) */
+#define AFTER 32
+#define LINE_SHIFT 7  /* targets are first looked up in a bitmap of lines of 128 bytes */
+#define NEIGHBOUR 136 /* a short jump reaches 127 bytes and is 2 long, a window a few more */
+#define MAX_TABLES 16 /* jump tables considered per function */
+#define MAX_TABLE_LEN 1024
+#define MAX_PRE 4
+#define MAX_POST 4
+
+struct match {
+	uintptr_t addr;
+	uintptr_t nr_at;     /* the instruction that set eax */
+	uint64_t targets[2]; /* bit 0 is addr - BEFORE */
+	uint32_t
+		before; /* lengths of the four instructions before it, the nearest in the low byte */
+	int32_t nr;
+	bool is_real;
+	bool is_alike;      /* the bytes lie inside another instruction */
+	uintptr_t code_end; /* where the function ends */
+};
+
+/* The work on one executable segment. */
+struct scan {
+	const struct dl_phdr_info *module;
+	const uint8_t *start;
+	const uint8_t *end;
+	struct match *matches;
+	size_t nr_matches;
+	size_t matches_bytes;
+	uint64_t *lines;
+	size_t lines_bytes;
+	const uint8_t *hdr; /* .eh_frame_hdr */
+	const struct fde_entry *fdes;
+	size_t nr_fdes;
+};
+
+struct fde_entry {
+	int32_t start; /* both relative to the header */
+	int32_t fde;
+};
+
+static void *grow_pages(void *old, size_t old_bytes, size_t bytes)
+{
+	long ret = sys4(__NR_mremap, old, old_bytes, bytes, MREMAP_MAYMOVE);
+
+	return (unsigned long)ret > -4096ul ? NULL : (void *)ret;
+}
+
+static uint64_t load64(const uint8_t *at)
+{
+	uint64_t v;
+
+	__builtin_memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+static int32_t load32(const uint8_t *at)
+{
+	int32_t v;
+
+	__builtin_memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+#define EACH_BYTE(x) (0x0101010101010101ull * (x))
+
+/* Bit 7 of each zero byte; bytes above the lowest such may be wrong. */
+static uint64_t zero_bytes(uint64_t v)
+{
+	return (v - EACH_BYTE(1)) & ~v & EACH_BYTE(0x80);
+}
+
+static int add_match(struct scan *s, const uint8_t *at)
+{
+	if ((s->nr_matches + 1) * sizeof(*s->matches) > s->matches_bytes) {
+		size_t bytes = s->matches_bytes ? s->matches_bytes * 2 : 16 * WF_PAGE;
+		void *p = s->matches ? grow_pages(s->matches, s->matches_bytes, bytes)
+				     : sys_map(bytes);
+
+		if (!p)
+			return -ENOMEM;
+		s->matches = p;
+		s->matches_bytes = bytes;
+	}
+	s->matches[s->nr_matches++] = (struct match){ .addr = (uintptr_t)at, .nr = -1 };
+	return 0;
+}
+
+static int find_bytes(struct scan *s)
+{
+	const uint8_t *p = s->start;
+
+	while (p + 1 < s->end) {
+		if (s->end - p > 9) {
+			uint64_t v = (load64(p) ^ EACH_BYTE(0x0f)) |
+				     (load64(p + 1) ^ EACH_BYTE(0x05));
+			uint64_t hits = zero_bytes(v);
+
+			if (!hits) {
+				p += 8;
+				continue;
+			}
+			p += __builtin_ctzll(hits) / 8;
+		}
+		if (p[0] == 0x0f && p[1] == 0x05 && add_match(s, p) != 0)
+			return -ENOMEM;
+		p++;
+	}
+	return 0;
+}
+
+static size_t line_of(const struct scan *s, uintptr_t addr)
+{
+	return (addr - (uintptr_t)s->start) >> LINE_SHIFT;
+}
+
+static int make_lines(struct scan *s)
+{
+	size_t nr_lines = line_of(s, (uintptr_t)s->end) + 1;
+
+	s->lines_bytes = WF_ALIGN_UP((nr_lines + 63) / 64 * 8, WF_PAGE);
+	s->lines = sys_map(s->lines_bytes);
+	if (!s->lines)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nr_matches; i++) {
+		uintptr_t lo = s->matches[i].addr - BEFORE;
+		uintptr_t hi = s->matches[i].addr + AFTER - 1;
+
+		lo = WF_MAX(lo, (uintptr_t)s->start);
+		hi = WF_MIN(hi, (uintptr_t)s->end - 1);
+		for (size_t line = line_of(s, lo); line <= line_of(s, hi); line++)
+			s->lines[line / 64] |= 1ull << (line % 64);
+	}
+	return 0;
+}
+
+static size_t first_match_from(const struct scan *s, uintptr_t addr)
+{
+	size_t lo = 0;
+	size_t hi = s->nr_matches;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (s->matches[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void mark_near(struct scan *s, uintptr_t target)
+{
+	for (size_t i = first_match_from(s, target - AFTER + 1);
+	     i < s->nr_matches && s->matches[i].addr <= target + BEFORE; i++) {
+		size_t bit = target + BEFORE - s->matches[i].addr;
+
+		s->matches[i].targets[bit / 64] |= 1ull << (bit % 64);
+	}
+}
+
+static void mark_target(struct scan *s, uintptr_t target)
+{
+	size_t line;
+
+	if (target - (uintptr_t)s->start >= (uintptr_t)(s->end - s->start))
+		return;
+	line = line_of(s, target);
+	if (s->lines[line / 64] >> (line % 64) & 1)
+		mark_near(s, target);
+}
+
+static bool is_target(const struct match *m, uintptr_t addr)
+{
+	size_t bit = addr + BEFORE - m->addr;
+
+	if (bit >= BEFORE + AFTER)
+		return true; /* not remembered: assume the worst */
+	return m->targets[bit / 64] >> (bit % 64) & 1;
+}
+
+/* Every e9 and 0f 8x, decoded or not: a look-alike costs a window at worst, a missed one the program. */
+static void find_long_jumps(struct scan *s)
+{
+	const uint8_t *p = s->start;
+	const uint8_t *last = s->end - 16;
+
+	for (; p < last; p += 8) {
+		uint64_t v = load64(p);
+		uint64_t next = load64(p + 1);
+		uint64_t jmp = v ^ EACH_BYTE(0xe9);
+		uint64_t jcc = (v ^ EACH_BYTE(0x0f)) | ((next ^ EACH_BYTE(0x80)) & EACH_BYTE(0xf0));
+		uint64_t hits = zero_bytes(jmp) | zero_bytes(jcc);
+
+		/* Wrong bits above a right one only add look-alikes. */
+		for (; hits; hits &= hits - 1) {
+			const uint8_t *at = p + __builtin_ctzll(hits) / 8;
+
+			at += *at == 0x0f ? 6 : 5;
+			mark_target(s, (uintptr_t)at + (uintptr_t)(intptr_t)load32(at - 4));
+		}
+	}
+	for (; p + 5 <= s->end; p++) {
+		if (*p == 0xe9)
+			mark_target(s, (uintptr_t)p + 5 + (uintptr_t)(intptr_t)load32(p + 1));
+		if (*p == 0x0f && p + 6 <= s->end)
+			mark_target(s, (uintptr_t)p + 6 + (uintptr_t)(intptr_t)load32(p + 2));
+	}
+}
+
+/* The sorted table of function starts. Without one in the usual form nothing is decoded, nothing is patched. */
+static void find_fde_table(struct scan *s)
+{
+	const struct dl_phdr_info *m = s->module;
+
+	for (size_t i = 0; i < m->dlpi_phnum; i++) {
+		const uint8_t *hdr = (const uint8_t *)(m->dlpi_addr + m->dlpi_phdr[i].p_vaddr);
+
+		if (m->dlpi_phdr[i].p_type != PT_GNU_EH_FRAME || m->dlpi_phdr[i].p_memsz < 12)
+			continue;
+		/* version 1, pointer of 4 bytes, count udata4, table of datarel sdata4 */
+		if (hdr[0] != 1 || (hdr[1] & 0x0f) != 0x0b || hdr[2] != 0x03 || hdr[3] != 0x3b)
+			return;
+		s->hdr = hdr;
+		s->fdes = (const struct fde_entry *)(hdr + 12);
+		s->nr_fdes = (uint32_t)load32(hdr + 8);
+		if (12 + s->nr_fdes * sizeof(*s->fdes) > m->dlpi_phdr[i].p_memsz)
+			s->nr_fdes = 0;
+		return;
+	}
+}
+
+static const uint8_t *function_start(const struct scan *s, size_t i)
+{
+	return i < s->nr_fdes ? s->hdr + s->fdes[i].start : s->end;
+}
+
+/* Index of the last function that starts at or before addr, or nr_fdes. */
+static size_t function_at(const struct scan *s, uintptr_t addr)
+{
+	size_t lo = 0;
+	size_t hi = s->nr_fdes;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if ((uintptr_t)function_start(s, mid) <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : s->nr_fdes;
+}
+
+/* The encoding of addresses in the FDEs of a CIE, or 0xff if it is of no usual kind. */
+static uint8_t cie_encoding(const uint8_t *cie)
+{
+	const uint8_t *aug = cie + 9;
+	const uint8_t *data = aug;
+
+	if (cie[8] != 1 || *aug != 'z')
+		return *aug ? 0xff : 0;
+	while (*data)
+		data++;
+	data++;
+	for (int skip = 0; skip < 2; skip++) /* code and data alignment */
+		while (*data++ & 0x80)
+			;
+	data++;                /* the return register, one byte in version 1 */
+	while (*data++ & 0x80) /* length of what follows */
+		;
+	for (aug++; *aug; aug++) {
+		if (*aug == 'R')
+			return *data;
+		if (*aug == 'P')
+			data += (*data & 7) == 0x03 ? 5 : (*data & 7) == 0x04 || !*data ? 9 : 3;
+		else if (*aug == 'L')
+			data++;
+		else if (*aug != 'S' && *aug != 'B')
+			return 0xff;
+	}
+	return 0xff;
+}
+
+/* The end of function i as its FDE tells; its start where the FDE cannot be read. */
+static const uint8_t *function_end(const struct scan *s, size_t i)
+{
+	const uint8_t *fde = s->hdr + s->fdes[i].fde;
+	const uint8_t *cie = fde + 4 - load32(fde + 4);
+	uint8_t enc = cie_encoding(cie);
+
+	if ((enc & 7) == 0x03)
+		return function_start(s, i) + (uint32_t)load32(fde + 12);
+	if (enc != 0xff && ((enc & 7) == 0x04 || (enc & 7) == 0))
+		return function_start(s, i) + load64(fde + 16);
+	return function_start(s, i);
+}
+
+static bool is_readable(const struct scan *s, uintptr_t addr, size_t len)
+{
+	const struct dl_phdr_info *m = s->module;
+
+	for (size_t i = 0; i < m->dlpi_phnum; i++) {
+		uintptr_t start = m->dlpi_addr + m->dlpi_phdr[i].p_vaddr;
+
+		if (m->dlpi_phdr[i].p_type == PT_LOAD && (m->dlpi_phdr[i].p_flags & PF_R) &&
+		    addr >= start && addr + len <= start + m->dlpi_phdr[i].p_filesz)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What looks like a jump table at addr: offsets from its own start, or plain addresses. Anything that the function
+ * with an indirect jump refers to is tried, up to the first entry that does not lead into the code.
+ */
+static void mark_table(struct scan *s, uintptr_t addr, bool is_absolute)
+{
+	size_t size = is_absolute ? 8 : 4;
+
+	for (size_t i = 0; i < MAX_TABLE_LEN && is_readable(s, addr + i * size, size); i++) {
+		const uint8_t *entry = (const uint8_t *)addr + i * size;
+		uintptr_t target = is_absolute ? load64(entry)
+					       : addr + (uintptr_t)(intptr_t)load32(entry);
+
+		if (target - (uintptr_t)s->start >= (uintptr_t)(s->end - s->start))
+			return;
+		mark_target(s, target);
+	}
+}
+
+struct tables {
+	uintptr_t addr[MAX_TABLES];
+	bool is_absolute[MAX_TABLES];
+	size_t nr;
+	bool has_indirect_jump;
+};
+
+static void note_table(struct tables *t, const uint8_t *p, const struct wf_insn *insn)
+{
+	uintptr_t addr = 0;
+	bool is_absolute = false;
+
+	if (insn->flags & WF_INSN_INDIRECT) {
+		t->has_indirect_jump = true;
+		/* jmp *table(,%reg,8) */
+		if ((insn->modrm & 0xc7) == 0x04 && (p[insn->len - 5] & 0xc7) == 0xc5) {
+			addr = (uintptr_t)(intptr_t)load32(p + insn->len - 4);
+			is_absolute = true;
+		}
+	} else if (insn->map == WF_MAP_ONE && insn->opcode == 0x8d &&
+		   (insn->flags & WF_INSN_RIPREL)) {
+		addr = (uintptr_t)p + insn->len + (uintptr_t)(intptr_t)load32(p + insn->disp_at);
+	}
+	if (!addr || t->nr == MAX_TABLES)
+		return;
+	t->addr[t->nr] = addr;
+	t->is_absolute[t->nr++] = is_absolute;
+}
+
+/*
+ * Decode one function from its start: what of the matches in it is real, with which number, and all jumps.
+ * The code behind the end that the FDE tells belongs to it as well, up to the next function: clone() is written so.
+ */
+static void sweep(struct scan *s, size_t function)
+{
+	const uint8_t *p = function_start(s, function);
+	const uint8_t *fde_end = function_end(s, function);
+	const uint8_t *end = WF_MIN(function_start(s, function + 1), s->end);
+	size_t next = first_match_from(s, (uintptr_t)p);
+	struct tables tables = { .nr = 0 };
+	struct wf_insn insn;
+	uint32_t before = 0;
+	uintptr_t nr_at = 0;
+	int64_t nr = -1;
+
+	for (; p < end && wf_insn_decode(p, end, &insn); p += insn.len) {
+		int64_t constant;
+
+		while (next < s->nr_matches && s->matches[next].addr < (uintptr_t)p)
+			s->matches[next++].is_alike = true;
+		if ((insn.flags & WF_INSN_SYSCALL) && insn.len == SYSCALL_LEN &&
+		    next < s->nr_matches && s->matches[next].addr == (uintptr_t)p) {
+			struct match *m = &s->matches[next++];
+
+			m->nr = nr >= 0 && nr < NR_LIMIT ? (int32_t)nr : -1;
+			m->nr_at = nr_at;
+			m->before = before;
+			m->code_end = (uintptr_t)end;
+			/* Behind the FDE there may be data: only a number makes it likely enough. */
+			m->is_real = p < fde_end || m->nr >= 0;
+		}
+		if (insn.flags & WF_INSN_JUMP)
+			mark_target(s, (uintptr_t)p + insn.len + (uintptr_t)(intptr_t)insn.rel);
+		note_table(&tables, p, &insn);
+		before = before << 8 | insn.len;
+		constant = wf_insn_eax_constant(p, &insn);
+		if (constant >= 0) {
+			nr = constant;
+			nr_at = (uintptr_t)p;
+		} else if (wf_insn_may_write_eax(&insn)) {
+			nr = -1;
+		}
+		if (insn.flags & WF_INSN_ENDS) {
+			before = 0;
+			nr = -1;
+		}
+	}
+	for (; tables.has_indirect_jump && tables.nr; tables.nr--)
+		mark_table(s, tables.addr[tables.nr - 1], tables.is_absolute[tables.nr - 1]);
+}
+
+/* Decode every function with a match, and its neighbours where a short jump from there could reach. */
+static void sweep_functions(struct scan *s)
+{
+	size_t to_sweep = 0; /* all functions below are done or need not be */
+
+	for (size_t i = 0; i < s->nr_matches; i++) {
+		uintptr_t addr = s->matches[i].addr;
+		size_t first = function_at(s, addr - NEIGHBOUR);
+		size_t last = function_at(s, addr + NEIGHBOUR);
+
+		if (last == s->nr_fdes)
+			continue;
+		if (first == s->nr_fdes)
+			first = 0;
+		for (first = WF_MAX(first, to_sweep); first <= last; first++)
+			sweep(s, first);
+		to_sweep = WF_MAX(to_sweep, last + 1);
+	}
+}
+
+/* A jump between the instruction that sets eax and the system call may bring another number. */
+static void check_number(struct match *m)
+{
+	if (m->nr < 0)
+		return;
+	for (uintptr_t at = m->nr_at + 1; at <= m->addr; at++)
+		if (is_target(m, at)) {
+			m->nr = -1;
+			return;
+		}
+}
+
+/* Can the instructions in [from, to) run elsewhere? None ends the flow, is relative, or is jumped to but the first. */
+static bool may_move(const struct match *m, uintptr_t from, uintptr_t to, uintptr_t window)
+{
+	struct wf_insn insn;
+
+	for (; from < to; from += insn.len) {
+		if (from != window && is_target(m, from))
+			return false;
+		if (!wf_insn_decode((const uint8_t *)from, (const uint8_t *)to, &insn))
+			return false;
+		if (insn.flags & WF_INSN_FIXED)
+			return false;
+	}
+	return true;
+}
+
+/* Ends of the windows that take 0, 1, ... whole instructions after the system call. Returns how many there are. */
+static int list_ends(const struct match *m, uintptr_t ends[MAX_POST + 1])
+{
+	uintptr_t end = m->addr + SYSCALL_LEN;
+	struct wf_insn insn;
+	int nr = 0;
+
+	ends[nr++] = end;
+	while (nr <= MAX_POST && end < m->code_end && !is_target(m, end)) {
+		if (!wf_insn_decode((const uint8_t *)end, (const uint8_t *)m->code_end, &insn) ||
+		    (insn.flags & WF_INSN_FIXED))
+			break;
+		end += insn.len;
+		ends[nr++] = end;
+	}
+	return nr;
+}
+
+static bool choose_window(const struct match *m, uintptr_t floor, struct wf_site *out)
+{
+	uintptr_t ends[MAX_POST + 1];
+	uintptr_t window = m->addr;
+	uint32_t before = m->before;
+	int nr_ends = list_ends(m, ends);
+
+	for (int pre = 0; pre <= MAX_PRE; pre++) {
+		for (int i = 0; i < nr_ends; i++) {
+			if (ends[i] - window < JMP_LEN)
+				continue;
+			if (ends[i] - window > WF_SITE_WINDOW_MAX)
+				break;
+			out->window = window;
+			out->window_len = (uint8_t)(ends[i] - window);
+			return true;
+		}
+		/* One more instruction before: what was the start must not be jumped to. */
+		if (!(before & 0xff) || is_target(m, window))
+			return false;
+		window -= before & 0xff;
+		before >>= 8;
+		if (window < floor || !may_move(m, window, m->addr, window))
+			return false;
+	}
+	return false;
+}
+
+static int list_sites(struct scan *s, bool (*wanted)(int nr), struct wf_gate_counts *counts,
+		      struct wf_site_list *list)
+{
+	uintptr_t floor = 0;
+
+	for (size_t i = 0; i < s->nr_matches; i++) {
+		struct match *m = &s->matches[i];
+		struct wf_site site = { .addr = m->addr };
+
+		counts->doubtful += !m->is_real && !m->is_alike;
+		if (!m->is_real)
+			continue;
+		check_number(m);
+		site.nr = m->nr;
+		counts->found++;
+		counts->unknown += m->nr < 0;
+		if (m->nr == NR_RT_SIGRETURN || (m->nr >= 0 && !wanted(m->nr)))
+			continue;
+		counts->wanted++;
+		if (!choose_window(m, floor, &site)) {
+			counts->left++;
+			continue;
+		}
+		floor = site.window + site.window_len;
+		if ((list->nr + 1) * sizeof(site) > list->bytes) {
+			size_t bytes = list->bytes ? list->bytes * 2 : 8 * WF_PAGE;
+			void *p = list->sites ? grow_pages(list->sites, list->bytes, bytes)
+					      : sys_map(bytes);
+
+			if (!p)
+				return -ENOMEM;
+			list->sites = p;
+			list->bytes = bytes;
+		}
+		list->sites[list->nr++] = site;
+	}
+	return 0;
+}
+
+static int scan_segment(struct scan *s, bool (*wanted)(int nr), struct wf_gate_counts *counts,
+			struct wf_site_list *list)
+{
+	int ret = find_bytes(s);
+
+	if (ret == 0 && s->nr_matches) {
+		ret = make_lines(s);
+		if (ret == 0) {
+			find_long_jumps(s);
+			find_fde_table(s);
+			sweep_functions(s);
+			ret = list_sites(s, wanted, counts, list);
+		}
+	}
+	sys_unmap(s->lines, s->lines_bytes);
+	sys_unmap(s->matches, s->matches_bytes);
+	return ret;
+}
+
+int wf_sites_find(const struct dl_phdr_info *module, bool (*wanted)(int nr),
+		  struct wf_gate_counts *out_counts, struct wf_site_list *out_list)
+{
+	struct wf_gate_counts counts = { .found = 0 };
+	struct wf_site_list list = { .sites = NULL };
+
+	for (size_t i = 0; i < module->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &module->dlpi_phdr[i];
+		struct scan s = { .module = module };
+		int ret;
+
+		if (ph->p_type != PT_LOAD ||
+		    (ph->p_flags & (PF_R | PF_W | PF_X)) != (PF_R | PF_X) || ph->p_filesz < 32)
+			continue;
+		s.start = (const uint8_t *)(module->dlpi_addr + ph->p_vaddr);
+		s.end = s.start + ph->p_filesz;
+		ret = scan_segment(&s, wanted, &counts, &list);
+		if (ret != 0) {
+			wf_sites_free(&list);
+			return ret;
+		}
+	}
+	*out_counts = counts;
+	*out_list = list;
+	return 0;
+}
+
+void wf_sites_free(struct wf_site_list *list)
+{
+	sys_unmap(list->sites, list->bytes);
+	*list = (struct wf_site_list){ .sites = NULL };
+}
