@@ -361,6 +361,8 @@ int wf_binary_open(struct wf_binary *out_b, int fd, const char **out_damage)
 	out_b->machine = out_b->is_little_endian ? e.e_machine : __builtin_bswap16(e.e_machine);
 	if (!out_b->is_64bit || !out_b->is_little_endian || out_b->machine != EM_X86_64)
 		return 0;
+	if (out_b->type != ET_EXEC && out_b->type != ET_DYN)
+		return 0; /* an object file has no program headers */
 	if (out_b->head_len < sizeof(e))
 		return -ENOEXEC;
 	return read_native(out_b, &e, out_damage);

@@ -45,8 +45,8 @@ struct wf_binary {
 /*
  * Reads fd, which then belongs to *out_b, also on failure.
  * Returns 0 (see is_elf: a file that is no ELF file at all is no failure), or -errno where reading
- * failed, or -ENOEXEC with *out_damage naming what is broken. Files of other machines and classes are
- * only identified, not read further.
+ * failed, or -ENOEXEC with *out_damage naming what is broken. Files of other machines, classes and types
+ * are only identified, not read further.
  */
 int wf_binary_open(struct wf_binary *out_b, int fd, const char **out_damage);
 void wf_binary_close(struct wf_binary *b);

@@ -201,12 +201,14 @@ static void read_patch(const struct wf_machine *m, struct wf_checks_finding *f)
 
 static void read_seccomp(const struct wf_machine *m, struct wf_checks_finding *f)
 {
-	char mode[16], filters[16] = "?";
+	char mode[16] = "0", filters[16] = "?", name[64];
 
-	if (!wf_machine_status(m, "Seccomp", mode, sizeof(mode))) {
-		found(f, WF_CHECKS_OK, "none"); /* a kernel without seccomp has no such line */
+	if (!wf_machine_status(m, "Name", name, sizeof(name))) {
+		unreadable(f, "/proc/self/status");
 		return;
 	}
+	/* A kernel without seccomp has no such line. */
+	(void)wf_machine_status(m, "Seccomp", mode, sizeof(mode));
 	(void)wf_machine_status(m, "Seccomp_filters", filters, sizeof(filters));
 	if (strcmp(mode, "0") == 0) {
 		found(f, WF_CHECKS_OK, "none");
@@ -319,10 +321,23 @@ static void read_workers(const struct wf_machine *m, struct wf_checks_finding *f
 	       where);
 }
 
+/* Every vector has AT_PAGESZ; without it there is no vector to look at. */
+static bool has_auxv(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	uint64_t page;
+
+	if (wf_machine_auxv(m, AT_PAGESZ, &page))
+		return true;
+	unreadable(f, "/proc/self/auxv");
+	return false;
+}
+
 static void read_minsigstksz(const struct wf_machine *m, struct wf_checks_finding *f)
 {
 	uint64_t bytes;
 
+	if (!has_auxv(m, f))
+		return;
 	if (!wf_machine_auxv(m, AUX_MINSIGSTKSZ, &bytes)) {
 		found(f, WF_CHECKS_OK, "2048 (kernel before 5.14)");
 		return;
@@ -336,6 +351,8 @@ static void read_rseq(const struct wf_machine *m, struct wf_checks_finding *f)
 {
 	uint64_t bytes;
 
+	if (!has_auxv(m, f))
+		return;
 	if (wf_machine_auxv(m, AUX_RSEQ_FEATURE_SIZE, &bytes))
 		found(f, WF_CHECKS_OK, "%llu bytes", (unsigned long long)bytes);
 	else
@@ -461,7 +478,7 @@ const char *wf_checks_level_name(enum wf_checks_level level)
 		[WF_CHECKS_OK] = "ok",
 		[WF_CHECKS_SKIPPED] = "skip",
 		[WF_CHECKS_WARN] = "warn",
-		[WF_CHECKS_FAIL] = "FAIL",
+		[WF_CHECKS_FAIL] = "fail",
 	};
 
 	return names[level];

@@ -42,7 +42,9 @@ static void print_text(const struct wf_check *c, const struct wf_checks_finding 
 {
 	char value[sizeof(f->value)], advice[sizeof(f->advice)];
 
-	printf("%-4s  %-12s  %-26s  %s\n", wf_checks_level_name(f->level), c->id, c->title,
+	/* Capitals, so that a failure stands out in a terminal without colours. */
+	printf("%-4s  %-12s  %-26s  %s\n",
+	       f->level == WF_CHECKS_FAIL ? "FAIL" : wf_checks_level_name(f->level), c->id, c->title,
 	       wf_text_clean(value, sizeof(value), f->value));
 	if (f->advice[0] && f->level != WF_CHECKS_SKIPPED)
 		printf("      %-12s  %s\n", "", wf_text_clean(advice, sizeof(advice), f->advice));

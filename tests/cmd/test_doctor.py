@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft doctor`: the live machine, and machines that are directories of files."""
+import json
+import os
+import struct
+import unittest
+
+from cmdtest import CommandTest
+
+LEVELS = ("ok", "skip", "warn", "fail")
+LIMITS = """\
+Limit                     Soft Limit           Hard Limit           Units
+Max processes             {nproc}                30000                processes
+Max open files            {nofile}                 {hard}              files
+"""
+V1 = "30 20 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+V2 = "31 20 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+
+
+class Doctor(CommandTest):
+    nr = 0
+
+    def machine(self, **files):
+        """A healthy machine of the given files; a name with None has no such file."""
+        Doctor.nr += 1
+        root = self.path(f"root{Doctor.nr}")
+        auxv = struct.pack("<8Q", 6, 4096, 26, 2, 51, 3376, 27, 28)
+        tree = {
+            "proc/sys/kernel/osrelease": "6.14.0-weft\n",
+            "proc/sys/kernel/pid_max": "4194304\n",
+            "proc/sys/kernel/threads-max": "100000\n",
+            "proc/sys/vm/max_map_count": "65530\n",
+            "proc/self/auxv": auxv,
+            "proc/self/limits": LIMITS.format(nproc=20000, nofile=100000, hard=200000),
+            "proc/self/status": "Name:\tweft\nSeccomp:\t0\nCpus_allowed_list:\t0-3,8\n",
+            "proc/self/mountinfo": V2,
+            "proc/self/cgroup": "0::/a/b\n",
+            "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
+        }
+        tree.update(files)
+        for name, content in tree.items():
+            if content is None:
+                continue
+            os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+            self.write(f"root{Doctor.nr}/{name}",
+                       content if isinstance(content, bytes) else content.encode())
+        return root
+
+    def checks(self, root=None):
+        done = self.weft("doctor", "--json", *(["--root", root] if root else []))
+        self.assertEqual(done.stderr, b"")
+        report = json.loads(done.stdout)
+        levels = [c["level"] for c in report["checks"]]
+        self.assertEqual(done.returncode, 2 if "fail" in levels else 1 if "warn" in levels else 0)
+        self.assertEqual(report["summary"], {name: levels.count(name) for name in LEVELS})
+        return {c["id"]: c for c in report["checks"]}
+
+    def find(self, check, **files):
+        found = self.checks(self.machine(**files))[check]
+        return found["level"], found["value"]
+
+    def test_live_machine(self):
+        checks = self.checks()
+        self.assertGreaterEqual(len(checks), 18)
+        self.assertEqual(checks["library"]["level"], "ok")
+        self.assertIn(os.uname().release, checks["kernel"]["value"])
+        for c in checks.values():
+            self.assertIn(c["level"], LEVELS)
+            self.assertNotEqual(c["level"], "skip")
+            self.assertLessEqual(LEVELS.index(c["level"]), LEVELS.index(c["severity"]), c)
+            self.assertTrue(c["value"] and c["why"] and c["title"])
+            self.assertTrue(c["advice"] or c["level"] != "warn", c)
+
+    def test_workers_of_the_live_machine(self):
+        value = self.checks()["workers"]["value"]
+        self.assertIn(f"CPUs allowed {len(os.sched_getaffinity(0))}", value)
+
+    def test_text(self):
+        done = self.weft("doctor")
+        ids = [line.split()[1] for line in done.stdout.decode().splitlines()
+               if line.startswith(("ok ", "warn ", "FAIL "))]
+        self.assertEqual(ids, list(self.checks()))
+
+    def test_missing_library_is_a_failure(self):
+        done = self.weft("doctor", WEFT_LIBRARY="/no/such.so")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"FAIL  library", done.stdout)
+
+    def test_explain(self):
+        for name in self.checks():
+            done = self.weft("doctor", "--explain", name)
+            self.assertEqual(done.returncode, 0)
+            self.assertTrue(done.stdout.startswith(name.encode() + b": "))
+        self.assert_refused(self.weft("doctor", "--explain", "nothing"), 125, "'nothing'")
+
+    def test_bad_options(self):
+        self.assert_refused(self.weft("doctor", "--nope"), 125, "--nope")
+        self.assert_refused(self.weft("doctor", "extra"), 125, "'extra'")
+        self.assert_refused(self.weft("doctor", "--root"), 125, "needs a value")
+        self.assert_refused(self.weft("doctor", "--root", "/x", "--program", "true"), 125, "--root")
+
+    def test_healthy_copy(self):
+        checks = self.checks(self.machine())
+        self.assertEqual({c["level"] for c in checks.values()}, {"ok", "skip"})
+
+    def test_nothing_to_read_is_said(self):
+        empty = self.path("empty-root")
+        os.makedirs(empty, exist_ok=True)
+        checks = self.checks(empty)
+        self.assertEqual([i for i, c in checks.items() if c["level"] == "ok"], ["ptrace"])
+
+    def test_kernel(self):
+        name = "proc/sys/kernel/osrelease"
+        self.assertEqual(self.find("kernel", **{name: "5.3.0\n"})[0], "fail")
+        self.assertEqual(self.find("kernel", **{name: "5.10.0\n"})[0], "warn")
+        self.assertEqual(self.find("kernel", **{name: "5.11.0\n"})[0], "ok")
+        self.assertEqual(self.find("kernel", **{name: "rubbish\n"})[0], "warn")
+
+    def test_auxv(self):
+        old = struct.pack("<6Q", 6, 4096, 26, 0, 51, 11008)
+        checks = self.checks(self.machine(**{"proc/self/auxv": old}))
+        self.assertEqual(checks["fsgsbase"]["level"], "warn")
+        self.assertEqual(checks["minsigstksz"]["level"], "warn")
+        self.assertEqual(checks["minsigstksz"]["value"], "11008")
+
+    def test_limits(self):
+        checks = self.checks(self.machine(**{
+            "proc/self/limits": LIMITS.format(nproc="unlimited", nofile=1024, hard=4096)}))
+        self.assertEqual(checks["nproc"]["value"], "unlimited")
+        self.assertEqual(checks["nofile"]["level"], "warn")
+        self.assertIn("allows more", checks["nofile"]["advice"])
+
+    def test_seccomp(self):
+        status = "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\nCpus_allowed_list:\t0\n"
+        self.assertEqual(self.find("seccomp", **{"proc/self/status": status}),
+                         ("warn", "mode 2, 3 filters"))
+
+    def test_clocksource(self):
+        name = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+        self.assertEqual(self.find("clocksource", **{name: "hpet\n"}), ("warn", "hpet"))
+
+    def test_ptrace(self):
+        name = "proc/sys/kernel/yama/ptrace_scope"
+        self.assertEqual(self.find("ptrace", **{name: "0\n"}), ("ok", "0 (own processes)"))
+        self.assertEqual(self.find("ptrace", **{name: "3\n"}), ("warn", "3 (nobody)"))
+
+    def test_workers_without_quota(self):
+        self.assertEqual(self.find("workers"), ("ok", "5 (CPUs allowed 5, no quota)"))
+        self.assertEqual(self.find("workers", **{"sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}),
+                         ("ok", "5 (CPUs allowed 5, no quota)"))
+
+    def test_workers_by_the_quota_of_an_ancestor(self):
+        self.assertEqual(self.find("workers", **{"sys/fs/cgroup/a/b/cpu.max": "400000 100000\n",
+                                                 "sys/fs/cgroup/a/cpu.max": "250000 100000\n"}),
+                         ("ok", "3 (CPUs allowed 5, quota 2.50)"))
+
+    def test_workers_of_a_group_that_is_the_mounts_root(self):
+        self.assertEqual(self.find("workers", **{
+            "proc/self/mountinfo": "31 20 0:28 /a /mnt/cg rw - cgroup2 cgroup2 rw\n",
+            "mnt/cg/b/cpu.max": "150000 100000\n"}), ("ok", "2 (CPUs allowed 5, quota 1.50)"))
+
+    def test_workers_with_less_than_one_cpu(self):
+        self.assertEqual(self.find("workers", **{"sys/fs/cgroup/cpu.max": "50000 100000\n"}),
+                         ("warn", "1 (CPUs allowed 5, quota 0.50)"))
+
+    def test_workers_with_cgroup_v1(self):
+        base = "sys/fs/cgroup/cpu,cpuacct"
+        files = {"proc/self/mountinfo": V1, "proc/self/cgroup": "5:cpu,cpuacct:/d\n0::/\n",
+                 f"{base}/d/cpu.cfs_quota_us": "-1\n", f"{base}/d/cpu.cfs_period_us": "100000\n",
+                 f"{base}/cpu.cfs_quota_us": "200000\n", f"{base}/cpu.cfs_period_us": "100000\n"}
+        self.assertEqual(self.find("workers", **files), ("ok", "2 (CPUs allowed 5, quota 2.00)"))
+
+    def test_odd_files_do_no_harm(self):
+        rubbish = b"\xff\0\n" * 5000
+        names = ["proc/sys/kernel/osrelease", "proc/self/auxv", "proc/self/limits",
+                 "proc/self/status", "proc/self/mountinfo", "proc/self/cgroup",
+                 "proc/sys/vm/max_map_count"]
+        self.checks(self.machine(**{name: rubbish for name in names}))
+        hostile = self.checks(self.machine(**{
+            "sys/devices/system/clocksource/clocksource0/current_clocksource": b'a"\\\x1b\xff\xc3\xa4'}))
+        self.assertEqual(hostile["clocksource"]["value"], 'a"\\\x1b\ufffd\xe4')
+
+
+if __name__ == "__main__":
+    unittest.main()

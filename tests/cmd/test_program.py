@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft doctor --program`: the verdict and the facts behind it."""
+import json
+import os
+import unittest
+
+from cmdtest import CommandTest
+
+PLAIN = "int main(void) { return 0; }"
+THREAD = """
+#include <pthread.h>
+static void *f(void *p) { return p; }
+int run(void) { pthread_t t; return pthread_create(&t, 0, f, 0) || pthread_join(t, 0); }
+"""
+
+
+class Program(CommandTest):
+    def examine(self, program, code):
+        done = self.weft("doctor", "--json", "--program", program)
+        self.assertEqual(done.stderr, b"")
+        self.assertEqual(done.returncode, code, done.stdout)
+        text = self.weft("doctor", "--program", program)
+        self.assertEqual(text.returncode, code)
+        report = json.loads(done.stdout)
+        self.assertIn(f"verdict       {report['verdict']}: ", text.stdout.decode())
+        return report
+
+    def test_no_threads(self):
+        report = self.examine(self.compile("plain", PLAIN), 0)
+        self.assertEqual(report["reason"], "0 pthread_create: nothing to do")
+        self.assertFalse(report["makes_threads"])
+        self.assertEqual(report["libc"], "glibc")
+        self.assertEqual(report["loader"], "/lib64/ld-linux-x86-64.so.2")
+        self.assertIn("libc.so.6", report["needed"])
+        libc = [x for x in report["libraries"] if x["name"] == "libc.so.6"]
+        self.assertTrue(os.path.exists(libc[0]["path"]))
+
+    def test_own_threads(self):
+        program = self.compile("threads", THREAD + "int main(void) { return run(); }", "-pthread")
+        report = self.examine(program, 0)
+        self.assertEqual(report["verdict"], "runs")
+        self.assertEqual(report["thread_makers"], [program])
+
+    def test_threads_of_an_indirect_library(self):
+        self.compile("libdeep.so", THREAD, "-shared", "-fPIC", "-pthread")
+        self.compile("libmid.so", "int run(void); int mid(void) { return run(); }", "-shared", "-fPIC",
+                     f"-L{self.dir}", "-ldeep", "-Wl,-rpath,$ORIGIN")
+        program = self.compile("indirect", "int mid(void); int main(void) { return mid(); }",
+                               f"-L{self.dir}", "-lmid", "-Wl,-rpath,$ORIGIN",
+                               f"-Wl,-rpath-link,{self.dir}")
+        report = self.examine(program, 0)
+        self.assertEqual(report["thread_makers"], ["libdeep.so"])
+        self.assertIn("libmid.so", report["needed"])
+        self.assertNotIn("libdeep.so", report["needed"])
+
+    def test_missing_library(self):
+        self.compile("libgone.so", "int gone;", "-shared", "-fPIC")
+        program = self.compile("lost", "extern int gone; int main(void) { return gone; }",
+                               f"-L{self.dir}", "-lgone")
+        os.unlink(self.path("libgone.so"))
+        self.assertEqual(self.examine(program, 2)["verdict"], "incomplete")
+
+    def test_calls(self):
+        source = ("#include <sched.h>\n#include <unistd.h>\n" + THREAD +
+                  "int main(void) { struct sched_param p = {0}; if (fork() == 0) setuid(1);"
+                  "sched_setscheduler(0, SCHED_FIFO, &p); return run(); }")
+        report = self.examine(self.compile("calls", source, "-pthread"), 1)
+        self.assertEqual(report["verdict"], "runs 1:1")
+        self.assertEqual(report["calls"], {"fork": "passed", "setuid": "answered",
+                                           "sched_setscheduler": "bound"})
+
+    def test_tls_and_inline_syscalls(self):
+        source = ("__thread char big[4000]; int main(void) { long r = 39; "
+                  '__asm__ volatile("syscall" : "+a"(r) : : "rcx", "r11", "memory");'
+                  "return big[r & 7]; }")
+        report = self.examine(self.compile("tls", source), 0)
+        self.assertGreaterEqual(report["tls_bytes"], 4000)
+        self.assertGreaterEqual(report["tls_bytes_with_libraries"], report["tls_bytes"])
+        self.assertGreaterEqual(report["syscall_pairs"], 1)
+
+    def test_refusal_is_the_one_of_run(self):
+        static = self.compile("static", PLAIN, "-static")
+        if not static:
+            self.skipTest("no static libc")
+        report = self.examine(static, 2)
+        self.assertEqual(report["verdict"], "refused")
+        refusal = self.weft("run", static).stderr.decode()
+        self.assertEqual(refusal, f"weft: cannot run {static}: {report['reason']}; {report['advice']}\n")
+
+    def test_script_is_judged_by_its_interpreter(self):
+        report = self.examine(self.write("script", b"#!/bin/sh\n"), 0)
+        self.assertEqual(report["file"], "/bin/sh")
+
+    def test_nothing_there(self):
+        self.assertEqual(self.examine("weft-has-no-such-program", 2)["verdict"], "refused")
+
+
+if __name__ == "__main__":
+    unittest.main()
