@@ -39,12 +39,11 @@
 #include "histogram.h"
 
 #define SEC INT64_C(1000000000)
-#define RAMP_MAX 128 /* connections being made at once: far below any listen backlog */
-#define PER_SOURCE                                                                                 \
-	20000         /* connections per source address; Linux has 28,232 local ports by default */
-#define HEAD_MAX 2048 /* longest response head */
-#define EXPECT_MAX (1 << 20)
-#define DRAIN_NS (5 * SEC) /* how late an answer may come after the last request was sent */
+#define RAMP_MAX 128         /* connections being made at once: far below any listen backlog */
+#define PER_SOURCE 20000     /* connections per source address; Linux has 28,232 ports for each */
+#define HEAD_MAX 2048        /* longest response head */
+#define EXPECT_MAX (1 << 20) /* longest body */
+#define DRAIN_NS (5 * SEC)   /* how late an answer may come after the last request was sent */
 
 enum phase {
 	RAMP,
