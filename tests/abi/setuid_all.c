@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * setuid and its family in one thread change every kernel thread of the process. Root only.
+ */
+#include <dirent.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include "check.h"
+
+#define NR 8
+
+static int stop;
+static pthread_barrier_t barrier;
+
+/* Reads "Uid:" or "Gid:" of all kernel threads; checks real, effective and saved. */
+static void check_all_tasks(const char *field, int want)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	int nr = 0;
+
+	CHECK(dir != NULL);
+	while (dir && (entry = readdir(dir))) {
+		char path[300], line[256];
+		int ids[3] = { -1, -1, -1 };
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		FILE *f = fopen(path, "r");
+
+		if (!f)
+			continue;	/* it ended meanwhile */
+		while (fgets(line, sizeof(line), f))
+			if (!strncmp(line, field, 4))
+				sscanf(line + 4, "%d %d %d", &ids[0], &ids[1], &ids[2]);
+		fclose(f);
+		for (int i = 0; i < 3; i++)
+			CHECK_EQ(ids[i], want);
+		nr++;
+	}
+	CHECK(nr >= 1);
+	closedir(dir);
+}
+
+static void *waits(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	if (arg)
+		while (!LOAD(&stop))
+			;
+	pthread_barrier_wait(&barrier);
+	CHECK_EQ(getuid(), 4321);
+	CHECK_EQ(geteuid(), 4321);
+	CHECK_EQ(getgid(), 8765);
+	return NULL;
+}
+
+static void *changes(void *arg)
+{
+	CHECK_SYS(setresgid(8765, 8765, 8765));
+	CHECK_SYS(setresuid(4321, 4321, 4321));
+	CHECK_ERRNO(setuid(0), EPERM);
+	return arg;
+}
+
+static void child_side(void)
+{
+	pthread_t t[NR];
+
+	pthread_barrier_init(&barrier, NULL, NR + 1);
+	for (int i = 0; i < NR; i++)
+		t[i] = start(waits, i == 0 ? t : NULL);
+	pthread_barrier_wait(&barrier);
+	join(start(changes, NULL));
+	/* The /proc files of a process that changed its ids belong to root, unless it is dumpable. */
+	prctl(PR_SET_DUMPABLE, 1);
+	check_all_tasks("Uid:", 4321);
+	check_all_tasks("Gid:", 8765);
+	STORE(&stop, 1);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < NR; i++)
+		join(t[i]);
+	_exit(finish());
+}
+
+int main(void)
+{
+	if (geteuid() != 0) {
+		fprintf(stderr, "needs root\n");
+		return EXIT_SKIP;
+	}
+	for (int i = 0; i < 3; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			child_side();
+		CHECK_SYS(pid);
+		reap(pid);
+	}
+	ok("ids of all kernel threads change together");
+	return finish();
+}
