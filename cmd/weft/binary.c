@@ -111,12 +111,12 @@ struct sections {
 static struct sections load_sections(const struct wf_binary *b, const Elf64_Ehdr *e)
 {
 	struct sections s = { 0 };
+	uint64_t bytes;
 
-	if (e->e_shentsize != sizeof(Elf64_Shdr) || e->e_shnum == 0 ||
-	    e->e_shstrndx >= e->e_shnum)
+	if (e->e_shentsize != sizeof(Elf64_Shdr) || e->e_shnum == 0 || e->e_shstrndx >= e->e_shnum)
 		return s;
-	if (load(b, e->e_shoff, (uint64_t)e->e_shnum * sizeof(Elf64_Shdr), 0,
-		 (void **)&s.headers) < 0)
+	bytes = (uint64_t)e->e_shnum * sizeof(Elf64_Shdr);
+	if (load(b, e->e_shoff, bytes, 0, (void **)&s.headers) < 0)
 		return (struct sections){ 0 };
 	s.nr = e->e_shnum;
 	if (load(b, s.headers[e->e_shstrndx].sh_offset, s.headers[e->e_shstrndx].sh_size, 0,

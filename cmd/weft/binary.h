@@ -18,27 +18,27 @@
 
 struct wf_binary {
 	int fd;
-	uint64_t bytes;            /* size of the file */
-	bool is_elf;               /* false: only fd, bytes and head are valid */
+	uint64_t bytes; /* size of the file */
+	bool is_elf;    /* false: only fd, bytes and head are valid */
 	bool is_64bit, is_little_endian;
-	unsigned int machine;      /* EM_* */
-	unsigned int type;         /* ET_* */
+	unsigned int machine; /* EM_* */
+	unsigned int type;    /* ET_* */
 	bool is_go;
 	bool has_interp, has_dynamic;
-	char interp[PATH_MAX];     /* "" without PT_INTERP */
-	uint64_t tls_bytes;        /* PT_TLS in memory */
-	uint64_t flags, flags_1;   /* DT_FLAGS, DT_FLAGS_1 */
+	char interp[PATH_MAX];                /* "" without PT_INTERP */
+	uint64_t tls_bytes;                   /* PT_TLS in memory */
+	uint64_t flags, flags_1;              /* DT_FLAGS, DT_FLAGS_1 */
 	const char *soname, *rpath, *runpath; /* NULL, or in strings */
-	const char **needed;       /* into strings */
+	const char **needed;                  /* into strings */
 	size_t nr_needed;
-	char head[256];            /* first bytes, as much as the kernel looks at for #! */
+	char head[256]; /* first bytes, as much as the kernel looks at for #! */
 	size_t head_len;
 
 	Elf64_Phdr *phdrs;
 	size_t nr_phdrs;
-	char *strings;             /* DT_STRTAB with a NUL of ours behind it */
+	char *strings; /* DT_STRTAB with a NUL of ours behind it */
 	uint64_t strings_bytes;
-	Elf64_Sym *symbols;        /* DT_SYMTAB */
+	Elf64_Sym *symbols; /* DT_SYMTAB */
 	size_t nr_symbols;
 };
 

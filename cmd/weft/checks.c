@@ -36,7 +36,7 @@ __attribute__((format(printf, 3, 4))) static void found(struct wf_checks_finding
 }
 
 __attribute__((format(printf, 2, 3))) static void advise(struct wf_checks_finding *f,
-							  const char *advice, ...)
+							 const char *advice, ...)
 {
 	va_list args;
 
@@ -134,8 +134,10 @@ static void read_io_uring(const struct wf_machine *m, struct wf_checks_finding *
 		found(f, WF_CHECKS_OK, "yes");
 	} else if (ret == -EPERM && disabled > 0) {
 		found(f, WF_CHECKS_WARN, "refused (EPERM)");
-		advise(f, "the sysctl kernel.io_uring_disabled is %lld; "
-			  "files go through a pool of kernel threads", disabled);
+		advise(f,
+		       "the sysctl kernel.io_uring_disabled is %lld; "
+		       "files go through a pool of kernel threads",
+		       disabled);
 	} else if (ret == -EPERM) {
 		found(f, WF_CHECKS_WARN, "refused (EPERM)");
 		advise(f, "a seccomp filter or security module forbids it, as in most containers; "
@@ -187,7 +189,7 @@ static void read_patch(const struct wf_machine *m, struct wf_checks_finding *f)
 		return;
 	}
 	mdwe = wf_probes_mdwe();
-	reason = mdwe > 0	  ? "the process denies write-then-execute (PR_SET_MDWE)"
+	reason = mdwe > 0         ? "the process denies write-then-execute (PR_SET_MDWE)"
 		 : ret == -EACCES ? "a security module (execmod) forbids it"
 				  : "a seccomp filter (MemoryDenyWriteExecute=) forbids it";
 	if (wf_probes_user_dispatch() == 0) {
@@ -315,9 +317,11 @@ static void read_workers(const struct wf_machine *m, struct wf_checks_finding *f
 	/* Part of a CPU still needs a worker to spend it. */
 	if ((quota + 999) / 1000 < workers)
 		workers = quota > 0 ? (unsigned int)((quota + 999) / 1000) : 1;
-	found(f, quota < 1000 ? WF_CHECKS_WARN : WF_CHECKS_OK, "%u (CPUs allowed %u, quota %lld.%02lld)",
-	      workers, cpus, quota / 1000, quota % 1000 / 10);
-	advise(f, "%s%.240s", quota < 1000 ? "less than one CPU: threads stall when it is spent; " : "set by ",
+	found(f, quota < 1000 ? WF_CHECKS_WARN : WF_CHECKS_OK,
+	      "%u (CPUs allowed %u, quota %lld.%02lld)", workers, cpus, quota / 1000,
+	      quota % 1000 / 10);
+	advise(f, "%s%.240s",
+	       quota < 1000 ? "less than one CPU: threads stall when it is spent; " : "set by ",
 	       where);
 }
 
@@ -361,7 +365,8 @@ static void read_rseq(const struct wf_machine *m, struct wf_checks_finding *f)
 
 static void read_ptrace(const struct wf_machine *m, struct wf_checks_finding *f)
 {
-	static const char *const meaning[] = { "own processes", "children only", "root only", "nobody" };
+	static const char *const meaning[] = { "own processes", "children only", "root only",
+					       "nobody" };
 	long long scope;
 
 	if (!wf_machine_number(m, "/proc/sys/kernel/yama/ptrace_scope", &scope)) {
@@ -379,7 +384,8 @@ static void read_ptrace(const struct wf_machine *m, struct wf_checks_finding *f)
 
 static void read_clocksource(const struct wf_machine *m, struct wf_checks_finding *f)
 {
-	static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 	static const char *const fast[] = { "tsc", "kvm-clock", "hyperv_clocksource_tsc_page" };
 	char name[64];
 

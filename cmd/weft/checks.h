@@ -20,7 +20,7 @@ enum wf_checks_level {
 
 struct wf_checks_finding {
 	enum wf_checks_level level;
-	char value[160]; /* what was found */
+	char value[160];  /* what was found */
 	char advice[320]; /* what it means or what to do; "" if there is nothing to say */
 };
 

@@ -15,9 +15,10 @@
 
 struct wf_cmd {
 	const char *name;
-	const char *summary;               /* one line of `weft --help` */
-	const char *help;                  /* all of `weft help NAME` */
-	int (*main)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+	const char *summary; /* one line of `weft --help` */
+	const char *help;    /* all of `weft help NAME` */
+	/* argv[0] is the command's name; returns the exit code. */
+	int (*main)(int argc, char **argv);
 };
 
 extern const struct wf_cmd wf_run_cmd;    /* run.c */

@@ -44,8 +44,8 @@ static void print_text(const struct wf_check *c, const struct wf_checks_finding 
 
 	/* Capitals, so that a failure stands out in a terminal without colours. */
 	printf("%-4s  %-12s  %-26s  %s\n",
-	       f->level == WF_CHECKS_FAIL ? "FAIL" : wf_checks_level_name(f->level), c->id, c->title,
-	       wf_text_clean(value, sizeof(value), f->value));
+	       f->level == WF_CHECKS_FAIL ? "FAIL" : wf_checks_level_name(f->level), c->id,
+	       c->title, wf_text_clean(value, sizeof(value), f->value));
 	if (f->advice[0] && f->level != WF_CHECKS_SKIPPED)
 		printf("      %-12s  %s\n", "", wf_text_clean(advice, sizeof(advice), f->advice));
 }
@@ -119,9 +119,12 @@ static int explain(const char *id)
 static int parse_options(int argc, char **argv, struct doctor_options *out)
 {
 	static const struct option options[] = {
-		{ "program", required_argument, NULL, 'p' }, { "json", no_argument, NULL, 'j' },
-		{ "explain", required_argument, NULL, 'e' }, { "root", required_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },	     { 0 },
+		{ "program", required_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "explain", required_argument, NULL, 'e' },
+		{ "root", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	int c;
 

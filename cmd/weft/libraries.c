@@ -44,7 +44,12 @@ _Static_assert(sizeof(struct cache_header) == 48 && sizeof(struct cache_entry) =
 	       "the layout is glibc's");
 
 static const char *const default_dirs[] = {
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+	"/lib/x86_64-linux-gnu",
+	"/usr/lib/x86_64-linux-gnu",
+	"/lib64",
+	"/usr/lib64",
+	"/lib",
+	"/usr/lib",
 };
 
 static void load_cache(struct wf_libraries *l)
@@ -92,8 +97,9 @@ static const char *find_in_cache(const struct wf_libraries *l, const char *name)
 		if (at + sizeof(entry) > l->cache_bytes)
 			break;
 		memcpy(&entry, l->cache + at, sizeof(entry));
-		if (entry.flags == CACHE_X86_64 && entry.hwcap == 0 && entry.name < l->cache_bytes &&
-		    entry.path < l->cache_bytes && strcmp(l->cache + entry.name, name) == 0)
+		if (entry.flags == CACHE_X86_64 && entry.hwcap == 0 &&
+		    entry.name < l->cache_bytes && entry.path < l->cache_bytes &&
+		    strcmp(l->cache + entry.name, name) == 0)
 			return l->cache + entry.path;
 	}
 	return NULL;
@@ -133,7 +139,7 @@ static bool try_dir(struct wf_libraries_item *item, const char *dir, size_t len,
 {
 	char path[2 * PATH_MAX];
 	size_t origin_len = strrchr(origin, '/') ? (size_t)(strrchr(origin, '/') - origin) : 0;
-	size_t token = len >= 7 && memcmp(dir, "$ORIGIN", 7) == 0	? 7
+	size_t token = len >= 7 && memcmp(dir, "$ORIGIN", 7) == 0     ? 7
 		       : len >= 9 && memcmp(dir, "${ORIGIN}", 9) == 0 ? 9
 								      : 0;
 
@@ -224,7 +230,8 @@ static int add_needed(struct wf_libraries *l, const struct wf_binary *program, c
 	return 0;
 }
 
-int wf_libraries_collect(struct wf_libraries *out, const struct wf_binary *program, const char *path)
+int wf_libraries_collect(struct wf_libraries *out, const struct wf_binary *program,
+			 const char *path)
 {
 	int ret;
 

@@ -82,10 +82,11 @@ bool wf_library_find(char out_path[PATH_MAX], char *out_why, size_t why_bytes)
 	}
 	/* The loader splits at colons and spaces and expands $ORIGIN; it knows no quoting. */
 	if (out_path[strcspn(out_path, ": $")]) {
-		snprintf(out_why, why_bytes,
-			 "the path %s has a colon, space or dollar sign, and LD_PRELOAD cannot name "
-			 "it; move or link the library elsewhere",
-			 out_path);
+		snprintf(
+			out_why, why_bytes,
+			"the path %s has a colon, space or dollar sign, and LD_PRELOAD cannot name "
+			"it; move or link the library elsewhere",
+			out_path);
 		return false;
 	}
 	return is_preloadable(out_path, out_why, why_bytes);

@@ -194,7 +194,8 @@ static bool find_cgroup_mount(const struct wf_machine *m, bool is_v2, struct cgr
 		    (!is_v2 && !has_option(options, "cpu")))
 			continue;
 		snprintf(out->dir, sizeof(out->dir), "%s", dir);
-		snprintf(out->group, sizeof(out->group), "%s", strcmp(group, "/") == 0 ? "" : group);
+		snprintf(out->group, sizeof(out->group), "%s",
+			 strcmp(group, "/") == 0 ? "" : group);
 		return true;
 	}
 	return false;

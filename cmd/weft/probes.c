@@ -52,7 +52,8 @@ static int in_child(int (*probe)(void))
 static int install_guard(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
 
 	if (mem == MAP_FAILED)
 		return -errno;

@@ -7,7 +7,7 @@
 #ifndef WF_PROBES_H
 #define WF_PROBES_H
 
-int wf_probes_guard(void);         /* MADV_GUARD_INSTALL */
+int wf_probes_guard(void); /* MADV_GUARD_INSTALL */
 int wf_probes_io_uring(void);
 int wf_probes_epoll_pwait2(void);
 int wf_probes_pidfd(void);

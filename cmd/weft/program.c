@@ -24,7 +24,7 @@
 #define GLIBC_LOADER "ld-linux-x86-64.so.2"
 
 __attribute__((format(printf, 4, 5))) static void refuse(struct wf_program *p, int exit_code,
-							  const char *advice, const char *what, ...)
+							 const char *advice, const char *what, ...)
 {
 	va_list args;
 

@@ -71,11 +71,11 @@ struct report {
 	struct wf_libraries libraries;
 	bool uses[NR_CALLS];
 	bool has_dlopen;
-	bool uses_std_thread;       /* somebody starts a std::thread */
-	const char *makers[16];     /* who makes threads: names of libraries, "" for the program */
+	bool uses_std_thread;   /* somebody starts a std::thread */
+	const char *makers[16]; /* who makes threads: names of libraries, "" for the program */
 	size_t nr_makers;
-	size_t nr_missing;          /* libraries not found */
-	uint64_t static_tls_bytes;  /* PT_TLS of the program and of all libraries */
+	size_t nr_missing;         /* libraries not found */
+	uint64_t static_tls_bytes; /* PT_TLS of the program and of all libraries */
 	int64_t syscall_pairs;
 };
 
@@ -108,7 +108,8 @@ static void visit_import(const char *name, void *data)
 /* Libraries that import pthread_create for those who ask them to, and make no thread by themselves. */
 static bool is_passive(const struct report *r, const char *name)
 {
-	static const char *const glibc[] = { "libc.so.6", "libpthread.so.0", "librt.so.1", "libanl.so.1" };
+	static const char *const glibc[] = { "libc.so.6", "libpthread.so.0", "librt.so.1",
+					     "libanl.so.1" };
 
 	for (size_t i = 0; i < sizeof(glibc) / sizeof(glibc[0]); i++) {
 		if (strcmp(name, glibc[i]) == 0)
@@ -174,15 +175,21 @@ static struct verdict judge(const struct report *r)
 	if (r->program.exit_code)
 		return (struct verdict){ "refused", NULL, 2 };
 	if (r->nr_missing)
-		return (struct verdict){ "incomplete", "libraries are missing, so it cannot start", 2 };
+		return (struct verdict){ "incomplete", "libraries are missing, so it cannot start",
+					 2 };
 	if (r->nr_makers == 0 && r->has_dlopen)
-		return (struct verdict){ "runs", "no pthread_create in sight, but dlopen may bring one", 0 };
+		return (struct verdict){ "runs",
+					 "no pthread_create in sight, but dlopen may bring one",
+					 0 };
 	if (r->nr_makers == 0)
 		return (struct verdict){ "runs", "0 pthread_create: nothing to do", 0 };
 	if (uses_bound(r))
-		return (struct verdict){ "runs 1:1",
-					 "threads that make a call marked 'bound' keep a kernel thread; "
-					 "the others are user-level threads", 1 };
+		return (struct verdict){
+			"runs 1:1",
+			"threads that make a call marked 'bound' keep a kernel thread; "
+			"the others are user-level threads",
+			1
+		};
 	return (struct verdict){ "runs", "its threads become user-level threads", 0 };
 }
 
@@ -211,7 +218,8 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 	if (v.text)
 		snprintf(line, sizeof(line), "%s: %s", v.name, v.text);
 	else
-		snprintf(line, sizeof(line), "%s: %s; %s", v.name, r->program.what, r->program.advice);
+		snprintf(line, sizeof(line), "%s: %s; %s", v.name, r->program.what,
+			 r->program.advice);
 	print_line("verdict", line);
 	if (!r->program.is_read || !b->is_elf)
 		return;
@@ -221,13 +229,15 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 	if (r->program.exit_code)
 		return;
 	for (size_t i = 0; i < r->nr_makers; i++)
-		print_line(i ? "" : "threads", *r->makers[i] ? r->makers[i] : "made by the program itself");
+		print_line(i ? "" : "threads",
+			   *r->makers[i] ? r->makers[i] : "made by the program itself");
 	if (r->nr_makers == 0)
 		print_line("threads", "none made");
 	printf("%-14s%llu bytes of its own, %llu with its libraries%s\n", "TLS",
 	       (unsigned long long)b->tls_bytes, (unsigned long long)r->static_tls_bytes,
 	       b->flags & DF_STATIC_TLS ? " (DF_STATIC_TLS)" : "");
-	printf("%-14s%lld byte pairs 0f 05 in its own text%s\n", "syscall", (long long)r->syscall_pairs,
+	printf("%-14s%lld byte pairs 0f 05 in its own text%s\n", "syscall",
+	       (long long)r->syscall_pairs,
 	       r->syscall_pairs > 0 ? ": perhaps system calls that bypass libc" : "");
 	for (size_t i = 0; i < NR_CALLS; i++) {
 		if (r->uses[i])

@@ -77,9 +77,12 @@ static bool parse_number(const char *text, unsigned long long *out)
 static int parse_options(int argc, char **argv, struct run_options *out, bool *out_done)
 {
 	static const struct option options[] = {
-		{ "workers", required_argument, NULL, 'w' }, { "stats", no_argument, NULL, 's' },
-		{ "trace", required_argument, NULL, 't' },   { "seed", required_argument, NULL, 'S' },
-		{ "help", no_argument, NULL, 'h' },          { 0 },
+		{ "workers", required_argument, NULL, 'w' },
+		{ "stats", no_argument, NULL, 's' },
+		{ "trace", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 'S' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	unsigned long long number;
 	int c;
@@ -108,8 +111,9 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 			break;
 		case 'S':
 			if (!parse_number(optarg, &number)) {
-				wf_cmd_error("run: --seed takes a number of at most 64 bits, not '%s'",
-					     optarg);
+				wf_cmd_error(
+					"run: --seed takes a number of at most 64 bits, not '%s'",
+					optarg);
 				return WF_EXIT_REFUSED;
 			}
 			out->has_seed = true;

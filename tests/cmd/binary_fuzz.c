@@ -153,7 +153,7 @@ static void flip_below(size_t bound, int rounds, uint64_t *state)
 			uint64_t r = next_random(state);
 
 			/* Extreme bytes find more than random ones. */
-			copy[r % bound] = (r >> 40) % 3 == 0 ? 0xff
+			copy[r % bound] = (r >> 40) % 3 == 0   ? 0xff
 					  : (r >> 40) % 3 == 1 ? 0
 							       : (unsigned char)(r >> 48);
 		}
