@@ -57,7 +57,7 @@ def find_program(*names):
 def complaints(text):
     """The lines that complain, without what differs from run to run."""
     lines = (line for line in text.splitlines() if COMPLAINT.search(line))
-    return {re.sub(r"0x[0-9a-fA-F]+|\d+", "N", line).strip() for line in lines}
+    return {re.sub(r"weft-programs-\w+|0x[0-9a-fA-F]+|\d+", "N", line).strip() for line in lines}
 
 
 class Result:
