@@ -5,7 +5,9 @@
  * The tables say what follows an opcode: a ModRM byte, an immediate, both or nothing. All else (prefixes, SIB,
  * displacement) is regular. Opcodes that user programs have no business with are marked as unknown on purpose.
  */
-#include "insn.h"
+#include "gate/insn.h"
+
+#include "base/base.h"
 
 enum {
 	MODRM = 1,
@@ -15,37 +17,45 @@ enum {
 	REL32 = 16,
 	SPECIAL = 32,
 	BAD = 64,
+	PREFIX = 128,
+	CLASS = 256, /* classify_*() has something to say */
 };
 
 #define ALU(base) [(base) + 0 ...(base) + 3] = MODRM, [(base) + 4] = IMM8, [(base) + 5] = IMMZ
 
-static const uint8_t one_byte[256] = {
+static const uint16_t one_byte[256] = {
 	ALU(0x00),
 	[0x06 ... 0x07] = BAD,
 	ALU(0x08),
-	[0x0e ... 0x0f] = BAD,
+	[0x0e] = BAD,
+	[0x0f] = SPECIAL, /* the two-byte opcodes */
 	ALU(0x10),
 	[0x16 ... 0x17] = BAD,
 	ALU(0x18),
 	[0x1e ... 0x1f] = BAD,
 	ALU(0x20),
-	[0x26 ... 0x27] = BAD,
+	[0x26] = PREFIX,
+	[0x27] = BAD,
 	ALU(0x28),
-	[0x2e ... 0x2f] = BAD,
+	[0x2e] = PREFIX,
+	[0x2f] = BAD,
 	ALU(0x30),
-	[0x36 ... 0x37] = BAD,
+	[0x36] = PREFIX,
+	[0x37] = BAD,
 	ALU(0x38),
-	[0x3e ... 0x3f] = BAD,
+	[0x3e] = PREFIX,
+	[0x3f] = BAD,
 	[0x40 ... 0x4f] = BAD, /* REX: taken before the table is asked */
-	[0x60 ... 0x62] = BAD,
+	[0x60 ... 0x61] = BAD,
+	[0x62] = SPECIAL, /* EVEX */
 	[0x63] = MODRM,
-	[0x64 ... 0x67] = BAD, /* prefixes, likewise */
+	[0x64 ... 0x67] = PREFIX,
 	[0x68] = IMMZ,
 	[0x69] = MODRM | IMMZ,
 	[0x6a] = IMM8,
 	[0x6b] = MODRM | IMM8,
 	[0x6c ... 0x6f] = BAD, /* ins, outs */
-	[0x70 ... 0x7f] = IMM8,
+	[0x70 ... 0x7f] = IMM8 | CLASS,
 	[0x80] = MODRM | IMM8,
 	[0x81] = MODRM | IMMZ,
 	[0x82] = BAD,
@@ -53,44 +63,56 @@ static const uint8_t one_byte[256] = {
 	[0x84 ... 0x8e] = MODRM,
 	[0x8f] = MODRM | SPECIAL, /* pop, or AMD's XOP */
 	[0x9a] = BAD,
+	[0x9b] = CLASS,
 	[0xa0 ... 0xa3] = SPECIAL, /* moffs: an address of full size */
 	[0xa8] = IMM8,
 	[0xa9] = IMMZ,
 	[0xb0 ... 0xb7] = IMM8,
 	[0xb8 ... 0xbf] = IMMZ | SPECIAL, /* the only 64-bit immediate */
 	[0xc0 ... 0xc1] = MODRM | IMM8,
-	[0xc2] = IMM16,
-	[0xc4 ... 0xc5] = BAD,
-	[0xc6] = MODRM | IMM8,
-	[0xc7] = MODRM | IMMZ,
+	[0xc2] = IMM16 | CLASS,
+	[0xc3] = CLASS,
+	[0xc4 ... 0xc5] = SPECIAL, /* VEX */
+	[0xc6] = MODRM | IMM8 | CLASS,
+	[0xc7] = MODRM | IMMZ | CLASS,
 	[0xc8] = IMM16 | IMM8,
-	[0xca] = IMM16,
-	[0xcd] = IMM8,
+	[0xca] = IMM16 | CLASS,
+	[0xcb ... 0xcc] = CLASS,
+	[0xcd] = IMM8 | CLASS,
 	[0xce] = BAD,
+	[0xcf] = CLASS,
 	[0xd0 ... 0xd3] = MODRM,
 	[0xd4 ... 0xd6] = BAD,
 	[0xd8 ... 0xdf] = MODRM,
-	[0xe0 ... 0xe3] = IMM8,
+	[0xe0 ... 0xe3] = IMM8 | CLASS,
 	[0xe4 ... 0xe7] = BAD, /* in, out */
-	[0xe8 ... 0xe9] = REL32,
+	[0xe8 ... 0xe9] = REL32 | CLASS,
 	[0xea] = BAD,
-	[0xeb] = IMM8,
-	[0xec ... 0xf0] = BAD,
-	[0xf2 ... 0xf3] = BAD,
+	[0xeb] = IMM8 | CLASS,
+	[0xec ... 0xef] = BAD,
+	[0xf0] = PREFIX,
+	[0xf1] = CLASS,
+	[0xf2 ... 0xf3] = PREFIX,
+	[0xf4] = CLASS,
 	[0xf6] = MODRM | IMM8 | SPECIAL, /* the immediate belongs to test only */
 	[0xf7] = MODRM | IMMZ | SPECIAL,
 	[0xfa ... 0xfb] = BAD,
-	[0xfe ... 0xff] = MODRM,
+	[0xfe] = MODRM,
+	[0xff] = MODRM | CLASS,
 };
 
-static const uint8_t two_byte[256] = {
+static const uint16_t two_byte[256] = {
 	[0x00 ... 0x03] = MODRM,
 	[0x04] = BAD,
+	[0x05] = CLASS,
 	[0x06 ... 0x0a] = BAD,
+	[0x0b] = CLASS,
 	[0x0c] = BAD,
 	[0x0d] = MODRM,
 	[0x0e ... 0x0f] = BAD, /* 3DNow! */
-	[0x10 ... 0x1f] = MODRM,
+	[0x10 ... 0x1d] = MODRM,
+	[0x1e] = MODRM | CLASS,
+	[0x1f] = MODRM,
 	[0x20 ... 0x27] = BAD, /* control and debug registers */
 	[0x28 ... 0x2f] = MODRM,
 	[0x30] = BAD,
@@ -100,7 +122,7 @@ static const uint8_t two_byte[256] = {
 	[0x74 ... 0x76] = MODRM,
 	[0x78 ... 0x7b] = BAD,
 	[0x7c ... 0x7f] = MODRM,
-	[0x80 ... 0x8f] = REL32,
+	[0x80 ... 0x8f] = REL32 | CLASS,
 	[0x90 ... 0x9f] = MODRM,
 	[0xa3] = MODRM,
 	[0xa4] = MODRM | IMM8,
@@ -109,14 +131,16 @@ static const uint8_t two_byte[256] = {
 	[0xaa] = BAD,
 	[0xab] = MODRM,
 	[0xac] = MODRM | IMM8,
-	[0xad ... 0xb9] = MODRM,
+	[0xad ... 0xb8] = MODRM,
+	[0xb9] = MODRM | CLASS,
 	[0xba] = MODRM | IMM8,
 	[0xbb ... 0xc1] = MODRM,
 	[0xc2] = MODRM | IMM8,
 	[0xc3] = MODRM,
 	[0xc4 ... 0xc6] = MODRM | IMM8,
 	[0xc7] = MODRM,
-	[0xd0 ... 0xff] = MODRM,
+	[0xd0 ... 0xfe] = MODRM,
+	[0xff] = MODRM | CLASS,
 };
 
 static bool vex_has_imm8(unsigned int map, uint8_t opcode)
@@ -238,7 +262,7 @@ static int decode_vex(const uint8_t *code, const uint8_t *at, const uint8_t *end
 	unsigned int map = 1;
 	int len;
 
-	if (at + 4 >= end)
+	if (end - at < (kind == 0xc5 ? 2 : kind == 0xc4 ? 3 : 4))
 		return 0;
 	if (kind == 0xc4)
 		map = *at & 0x1f;
@@ -257,7 +281,7 @@ static int decode_vex(const uint8_t *code, const uint8_t *at, const uint8_t *end
 	return (int)(at - code) + len + vex_has_imm8(map, out->opcode);
 }
 
-/* Immediates whose presence or size the table cannot say. Returns the corrected form. */
+/* Immediates whose presence the table cannot say. */
 static unsigned int special_form(unsigned int form, const struct wf_insn *out)
 {
 	switch (out->opcode) {
@@ -270,26 +294,77 @@ static unsigned int special_form(unsigned int form, const struct wf_insn *out)
 	}
 }
 
+struct prefixes {
+	bool has_66;
+	bool has_67;
+};
+
+/* Skip the prefixes; the rare case, hence apart. */
+static WF_NOINLINE const uint8_t *skip_prefixes(const uint8_t *at, const uint8_t *end,
+						struct prefixes *prefixes, struct wf_insn *out)
+{
+	for (; at < end && (one_byte[*at] & PREFIX); at++) {
+		prefixes->has_66 |= *at == 0x66;
+		prefixes->has_67 |= *at == 0x67;
+		out->has_rep |= *at == 0xf3;
+	}
+	return at;
+}
+
+/* Read the opcode behind a 0f. Returns what follows it, or BAD. */
+static unsigned int two_byte_form(const uint8_t **at, const uint8_t *end, struct wf_insn *out)
+{
+	if (*at >= end)
+		return BAD;
+	out->map = WF_MAP_0F;
+	out->opcode = *(*at)++;
+	if (out->opcode != 0x38 && out->opcode != 0x3a)
+		return two_byte[out->opcode];
+	if (*at >= end)
+		return BAD;
+	out->map = out->opcode == 0x38 ? WF_MAP_0F38 : WF_MAP_0F3A;
+	out->opcode = *(*at)++;
+	return out->map == WF_MAP_0F38 ? MODRM : MODRM | IMM8;
+}
+
+static int immediate_len(unsigned int form, const struct prefixes *prefixes,
+			 const struct wf_insn *out)
+{
+	int len = 0;
+
+	if (form & IMM8)
+		len += 1;
+	if (form & IMM16)
+		len += 2;
+	if (form & IMMZ)
+		len += prefixes->has_66 && !(out->rex & 8) ? 2 : 4;
+	if (form & REL32)
+		len += 4;
+	if (form == (IMMZ | SPECIAL) && (out->rex & 8))
+		len += 4;
+	if (form == SPECIAL)
+		len += prefixes->has_67 ? 4 : 8;
+	return len;
+}
+
+static void read_rel(const uint8_t *code, int len, struct wf_insn *out)
+{
+	if (out->map == WF_MAP_ONE && out->opcode != 0xe9 && out->opcode != 0xc7)
+		out->rel = (int8_t)code[len - 1];
+	else
+		__builtin_memcpy(&out->rel, code + len - 4, sizeof(out->rel));
+}
+
 int wf_insn_decode(const uint8_t *code, const uint8_t *end, struct wf_insn *out)
 {
+	struct prefixes prefixes = { false, false };
 	const uint8_t *at = code;
-	bool has_66 = false;
-	bool has_67 = false;
 	unsigned int form;
 	int len;
 
 	*out = (struct wf_insn){ .map = WF_MAP_ONE };
-	for (; at < end; at++) {
-		if (*at == 0x66)
-			has_66 = true;
-		else if (*at == 0x67)
-			has_67 = true;
-		else if (*at == 0xf3)
-			out->has_rep = true;
-		else if (*at != 0xf2 && *at != 0xf0 && *at != 0x2e && *at != 0x36 && *at != 0x3e &&
-			 *at != 0x26 && *at != 0x64 && *at != 0x65)
-			break;
-	}
+	if (at < end && (one_byte[*at] & PREFIX))
+		at = skip_prefixes(at, end, &prefixes, out);
 	if (at < end && (*at & 0xf0) == 0x40) {
 		out->has_rex = true;
 		out->rex = *at++ & 0xf;
@@ -297,25 +372,9 @@ int wf_insn_decode(const uint8_t *code, const uint8_t *end, struct wf_insn *out)
 	if (at >= end || at - code > 13)
 		return 0;
 	out->opcode = *at++;
-	if (!out->has_rex && (out->opcode == 0x62 || out->opcode == 0xc4 || out->opcode == 0xc5)) {
-		len = decode_vex(code, at, end, out);
-		goto out_check;
-	}
 	form = one_byte[out->opcode];
-	if (out->opcode == 0x0f) {
-		if (at >= end)
-			return 0;
-		out->map = WF_MAP_0F;
-		out->opcode = *at++;
-		form = two_byte[out->opcode];
-		if (out->opcode == 0x38 || out->opcode == 0x3a) {
-			if (at >= end)
-				return 0;
-			out->map = out->opcode == 0x38 ? WF_MAP_0F38 : WF_MAP_0F3A;
-			form = out->opcode == 0x38 ? MODRM : MODRM | IMM8;
-			out->opcode = *at++;
-		}
-	}
+	if (out->opcode == 0x0f)
+		form = two_byte_form(&at, end, out);
 	len = (int)(at - code);
 	if (form & MODRM) {
 		int more = modrm_len(code, at, end, out);
@@ -324,43 +383,31 @@ int wf_insn_decode(const uint8_t *code, const uint8_t *end, struct wf_insn *out)
 			return 0;
 		len += more;
 	}
-	if (form & SPECIAL)
-		form = special_form(form, out);
-	if (form & BAD)
+	if (form & SPECIAL) {
+		if (out->opcode == 0x62 || out->opcode == 0xc4 || out->opcode == 0xc5) {
+			len = out->has_rex ? 0 : decode_vex(code, at, end, out);
+			form = 0;
+		} else {
+			form = special_form(form, out);
+		}
+	}
+	/* With 66 alone Intel and AMD disagree about the size of a long jump. */
+	if ((form & (BAD | PREFIX)) || ((form & REL32) && prefixes.has_66 && !(out->rex & 8)))
 		return 0;
-	if (form & IMM8)
-		len += 1;
-	if (form & IMM16)
-		len += 2;
-	if (form & IMMZ)
-		len += has_66 && !(out->rex & 8) ? 2 : 4;
-	if (form & REL32) {
-		/* With 66 alone Intel and AMD disagree about the size. */
-		if (has_66 && !(out->rex & 8))
-			return 0;
-		len += 4;
-	}
-	if (out->map == WF_MAP_ONE) {
-		if (form == (IMMZ | SPECIAL) && (out->rex & 8))
-			len += 4;
-		if (form == SPECIAL)
-			len += has_67 ? 4 : 8;
-		classify_one_byte(out);
-	}
-	if (out->map == WF_MAP_0F)
-		classify_two_byte(out);
-out_check:
+	len += immediate_len(form, &prefixes, out);
 	if (!len || len > 15 || len > end - code)
 		return 0;
-	/* With a 32-bit address size the operand wraps at 4 GiB: leave such code alone. */
-	if (has_67 && (out->flags & WF_INSN_RIPREL))
-		out->flags |= WF_INSN_FIXED;
-	if (out->flags & WF_INSN_JUMP) {
-		if (out->map == WF_MAP_ONE && out->opcode != 0xe9 && out->opcode != 0xc7)
-			out->rel = (int8_t)code[len - 1];
+	if (form & CLASS) {
+		if (out->map == WF_MAP_ONE)
+			classify_one_byte(out);
 		else
-			__builtin_memcpy(&out->rel, code + len - 4, sizeof(out->rel));
+			classify_two_byte(out);
+		if (out->flags & WF_INSN_JUMP)
+			read_rel(code, len, out);
 	}
+	/* With a 32-bit address size the operand wraps at 4 GiB: leave such code alone. */
+	if (prefixes.has_67 && (out->flags & WF_INSN_RIPREL))
+		out->flags |= WF_INSN_FIXED;
 	out->len = (uint8_t)len;
 	return len;
 }

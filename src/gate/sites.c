@@ -27,6 +27,7 @@
 #define NR_RT_SIGRETURN 15
 #define NR_LIMIT 1024 /* no system call number is as large */
 #define JMP_LEN 5
+#define MAX_LOOK_BACK 8 /* bytes before a match that are read without decoding */
 #define SYSCALL_LEN 2
 #define BEFORE 96 /* a match remembers targets in [addr - BEFORE, addr + AFTER) */
 #define AFTER 32
@@ -45,6 +46,7 @@ struct match {
 		before; /* lengths of the four instructions before it, the nearest in the low byte */
 	int32_t nr;
 	bool is_real;
+	bool is_unwanted;   /* seen before any decoding */
 	bool is_alike;      /* the bytes lie inside another instruction */
 	uintptr_t code_end; /* where the function ends */
 };
@@ -118,7 +120,7 @@ static int add_match(struct scan *s, const uint8_t *at)
 
 static int find_bytes(struct scan *s)
 {
-	const uint8_t *p = s->start;
+	const uint8_t *p = s->start + MAX_LOOK_BACK;
 
 	while (p + 1 < s->end) {
 		if (s->end - p > 9) {
@@ -139,6 +141,28 @@ static int find_bytes(struct scan *s)
 	return 0;
 }
 
+/*
+ * Half of the matches are `mov $number, %eax; syscall` with a number that nobody wants. That is told from the bytes
+ * well enough to leave them alone, and with them the functions that hold nothing else.
+ */
+static void drop_unwanted(struct scan *s, bool (*wanted)(int nr))
+{
+	for (size_t i = 0; i < s->nr_matches; i++) {
+		struct match *m = &s->matches[i];
+		const uint8_t *p = (const uint8_t *)m->addr;
+		uint32_t nr;
+
+		if (p - s->start < 6 || p[-5] != 0xb8 || (p[-6] & 0xf0) == 0x40)
+			continue;
+		nr = (uint32_t)load32(p - 4);
+		if (nr >= NR_LIMIT || wanted((int)nr))
+			continue;
+		m->nr = (int32_t)nr;
+		m->is_real = true;
+		m->is_unwanted = true;
+	}
+}
+
 static size_t line_of(const struct scan *s, uintptr_t addr)
 {
 	return (addr - (uintptr_t)s->start) >> LINE_SHIFT;
@@ -156,6 +180,8 @@ static int make_lines(struct scan *s)
 		uintptr_t lo = s->matches[i].addr - BEFORE;
 		uintptr_t hi = s->matches[i].addr + AFTER - 1;
 
+		if (s->matches[i].is_unwanted)
+			continue;
 		lo = WF_MAX(lo, (uintptr_t)s->start);
 		hi = WF_MIN(hi, (uintptr_t)s->end - 1);
 		for (size_t line = line_of(s, lo); line <= line_of(s, hi); line++)
@@ -283,16 +309,19 @@ static size_t function_at(const struct scan *s, uintptr_t addr)
 	return lo ? lo - 1 : s->nr_fdes;
 }
 
-/* The encoding of addresses in the FDEs of a CIE, or 0xff if it is of no usual kind. */
-static uint8_t cie_encoding(const uint8_t *cie)
+/* The encoding of addresses in the FDEs of a CIE, or 0xff if it is of no usual kind; is it of a signal return? */
+static uint8_t cie_encoding(const uint8_t *cie, bool *out_is_signal)
 {
 	const uint8_t *aug = cie + 9;
 	const uint8_t *data = aug;
+	uint8_t enc = 0xff;
+
+	*out_is_signal = false;
 
 	if (cie[8] != 1 || *aug != 'z')
 		return *aug ? 0xff : 0;
 	while (*data)
-		data++;
+		*out_is_signal |= *data++ == 'S';
 	data++;
 	for (int skip = 0; skip < 2; skip++) /* code and data alignment */
 		while (*data++ & 0x80)
@@ -302,29 +331,33 @@ static uint8_t cie_encoding(const uint8_t *cie)
 		;
 	for (aug++; *aug; aug++) {
 		if (*aug == 'R')
-			return *data;
-		if (*aug == 'P')
+			enc = *data++;
+		else if (*aug == 'P')
 			data += (*data & 7) == 0x03 ? 5 : (*data & 7) == 0x04 || !*data ? 9 : 3;
 		else if (*aug == 'L')
 			data++;
 		else if (*aug != 'S' && *aug != 'B')
 			return 0xff;
 	}
-	return 0xff;
+	return enc;
 }
 
-/* The end of function i as its FDE tells; its start where the FDE cannot be read. */
-static const uint8_t *function_end(const struct scan *s, size_t i)
+/* Where the code of function i starts, and where it ends as its FDE tells: at once where the FDE cannot be read. */
+static void function_bounds(const struct scan *s, size_t i, const uint8_t **out_start,
+			    const uint8_t **out_end)
 {
+	const uint8_t *start = function_start(s, i);
 	const uint8_t *fde = s->hdr + s->fdes[i].fde;
-	const uint8_t *cie = fde + 4 - load32(fde + 4);
-	uint8_t enc = cie_encoding(cie);
+	bool is_signal;
+	uint8_t enc = cie_encoding(fde + 4 - load32(fde + 4), &is_signal);
 
+	*out_end = start;
 	if ((enc & 7) == 0x03)
-		return function_start(s, i) + (uint32_t)load32(fde + 12);
-	if (enc != 0xff && ((enc & 7) == 0x04 || (enc & 7) == 0))
-		return function_start(s, i) + load64(fde + 16);
-	return function_start(s, i);
+		*out_end = start + (uint32_t)load32(fde + 12);
+	else if (enc != 0xff && ((enc & 7) == 0x04 || (enc & 7) == 0))
+		*out_end = start + load64(fde + 16);
+	/* A signal return is looked up by the address before it, so its FDE begins one byte early. */
+	*out_start = start + is_signal;
 }
 
 static bool is_readable(const struct scan *s, uintptr_t addr, size_t len)
@@ -395,16 +428,18 @@ static void note_table(struct tables *t, const uint8_t *p, const struct wf_insn 
  */
 static void sweep(struct scan *s, size_t function)
 {
-	const uint8_t *p = function_start(s, function);
-	const uint8_t *fde_end = function_end(s, function);
 	const uint8_t *end = WF_MIN(function_start(s, function + 1), s->end);
-	size_t next = first_match_from(s, (uintptr_t)p);
+	const uint8_t *fde_end;
+	const uint8_t *p;
+	size_t next;
 	struct tables tables = { .nr = 0 };
 	struct wf_insn insn;
 	uint32_t before = 0;
 	uintptr_t nr_at = 0;
 	int64_t nr = -1;
 
+	function_bounds(s, function, &p, &fde_end);
+	next = first_match_from(s, (uintptr_t)p);
 	for (; p < end && wf_insn_decode(p, end, &insn); p += insn.len) {
 		int64_t constant;
 
@@ -429,7 +464,7 @@ static void sweep(struct scan *s, size_t function)
 		if (constant >= 0) {
 			nr = constant;
 			nr_at = (uintptr_t)p;
-		} else if (wf_insn_may_write_eax(&insn)) {
+		} else if (nr >= 0 && wf_insn_may_write_eax(&insn)) {
 			nr = -1;
 		}
 		if (insn.flags & WF_INSN_ENDS) {
@@ -451,7 +486,7 @@ static void sweep_functions(struct scan *s)
 		size_t first = function_at(s, addr - NEIGHBOUR);
 		size_t last = function_at(s, addr + NEIGHBOUR);
 
-		if (last == s->nr_fdes)
+		if (s->matches[i].is_unwanted || last == s->nr_fdes)
 			continue;
 		if (first == s->nr_fdes)
 			first = 0;
@@ -535,6 +570,12 @@ static bool choose_window(const struct match *m, uintptr_t floor, struct wf_site
 	return false;
 }
 
+/* Asked of the bytes as well, because nothing is worse than to move a signal return. */
+static bool is_sigreturn(const struct match *m)
+{
+	return m->nr == NR_RT_SIGRETURN || load32((const uint8_t *)m->addr - 4) == NR_RT_SIGRETURN;
+}
+
 static int list_sites(struct scan *s, bool (*wanted)(int nr), struct wf_gate_counts *counts,
 		      struct wf_site_list *list)
 {
@@ -547,11 +588,12 @@ static int list_sites(struct scan *s, bool (*wanted)(int nr), struct wf_gate_cou
 		counts->doubtful += !m->is_real && !m->is_alike;
 		if (!m->is_real)
 			continue;
-		check_number(m);
+		if (!m->is_unwanted)
+			check_number(m);
 		site.nr = m->nr;
 		counts->found++;
 		counts->unknown += m->nr < 0;
-		if (m->nr == NR_RT_SIGRETURN || (m->nr >= 0 && !wanted(m->nr)))
+		if (m->is_unwanted || is_sigreturn(m) || (m->nr >= 0 && !wanted(m->nr)))
 			continue;
 		counts->wanted++;
 		if (!choose_window(m, floor, &site)) {
@@ -580,6 +622,7 @@ static int scan_segment(struct scan *s, bool (*wanted)(int nr), struct wf_gate_c
 	int ret = find_bytes(s);
 
 	if (ret == 0 && s->nr_matches) {
+		drop_unwanted(s, wanted);
 		ret = make_lines(s);
 		if (ret == 0) {
 			find_long_jumps(s);
