@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Signals to the process: main takes them when it can, else a thread that has them unblocked;
+ * kill to oneself is delivered before it returns.
+ */
+#include "check.h"
+
+static int nr_handled;
+static volatile sig_atomic_t last;
+static pthread_t handled_by, main_thread;
+
+static void on_signal(int sig)
+{
+	last = sig;
+	handled_by = pthread_self();
+	ADD(&nr_handled, 1);
+}
+
+static void *sends(void *arg)
+{
+	for (int i = 0; i < 50; i++) {
+		int before = LOAD(&nr_handled);
+
+		CHECK_SYS(kill(getpid(), SIGUSR1));
+		while (LOAD(&nr_handled) == before)
+			sched_yield();
+		CHECK(pthread_equal(handled_by, main_thread));
+	}
+	STORE((int *)arg, 1);
+	return NULL;
+}
+
+static void *accepts(void *arg)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	ADD((int *)arg, 1);
+	while (LOAD((int *)arg) != 100)
+		sleep_ns(MS);
+	return NULL;
+}
+
+int main(void)
+{
+	sigset_t usr2;
+	int is_done = 0, state = 0;
+	pthread_t t;
+
+	main_thread = pthread_self();
+	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
+	CHECK_SYS(kill(getpid(), SIGUSR1));
+	CHECK_EQ(LOAD(&nr_handled), 1);
+	CHECK_EQ(raise(SIGUSR2), 0);
+	CHECK_EQ(LOAD(&nr_handled), 2);
+	ok("kill and raise are delivered before they return");
+
+	t = start(sends, &is_done);
+	while (!LOAD(&is_done))
+		sleep_ns(50 * MS);
+	join(t);
+	STORE(&is_done, 0);
+	t = start(sends, &is_done);
+	while (!LOAD(&is_done))
+		;
+	join(t);
+	ok("main takes them, asleep or busy");
+
+	sigemptyset(&usr2);
+	sigaddset(&usr2, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &usr2, NULL);
+	t = start(accepts, &state);
+	while (LOAD(&state) != 1)
+		sched_yield();
+	for (int i = 0; i < 50; i++) {
+		int before = LOAD(&nr_handled);
+
+		CHECK_SYS(kill(getpid(), SIGUSR2));
+		while (LOAD(&nr_handled) == before)
+			sched_yield();
+		CHECK(pthread_equal(handled_by, t));
+	}
+	ok("when main blocks them, the thread that does not");
+
+	pid_t pid = fork();
+	if (pid == 0) {
+		int want = LOAD(&nr_handled) + 1;
+
+		kill(getpid(), SIGUSR1);
+		CHECK_EQ(LOAD(&nr_handled), want);
+		CHECK_EQ(last, SIGUSR1);
+		_exit(finish());
+	}
+	reap(pid);
+	STORE(&state, 100);
+	join(t);
+	CHECK_ERRNO(kill(getpid(), 65), EINVAL);
+	CHECK_SYS(kill(getpid(), 0));
+	ok("in a forked child; errors");
+	return finish();
+}

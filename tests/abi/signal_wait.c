@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sigwait, sigwaitinfo and sigtimedwait in threads, for signals that are blocked everywhere.
+ */
+#include "check.h"
+
+#define ROUNDS 200
+
+static sigset_t set;
+static int nr_taken, acknowledged;
+
+static void *takes(void *arg)
+{
+	int sig;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_PT(sigwait(&set, &sig));
+		CHECK(sig == SIGUSR1 || sig == SIGUSR2 || sig == SIGTERM);
+		ADD(&nr_taken, 1);
+	}
+	return arg;
+}
+
+static void *takes_info(void *arg)
+{
+	siginfo_t info;
+
+	CHECK_EQ(sigwaitinfo(&set, &info), SIGUSR2);
+	CHECK_EQ(info.si_signo, SIGUSR2);
+	CHECK_EQ(info.si_code, SI_QUEUE);
+	CHECK_EQ(info.si_value.sival_int, 42);
+	CHECK_EQ(info.si_pid, getpid());
+	return arg;
+}
+
+static void *takes_many(void *arg)
+{
+	siginfo_t info;
+
+	/* Directed at this thread, and others wait for the same signal. */
+	CHECK_EQ(sigwaitinfo(&set, &info), SIGUSR1);
+	CHECK_EQ(info.si_code, SI_USER);	/* glibc hides SI_TKILL here */
+	ADD(&acknowledged, 1);
+	return arg;
+}
+
+int main(void)
+{
+	static const int sigs[] = { SIGUSR1, SIGUSR2, SIGTERM };
+	pthread_t t[8];
+	siginfo_t info;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 3; i++)
+		sigaddset(&set, sigs[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+
+	t[0] = start(takes, NULL);
+	for (int i = 1; i <= ROUNDS; i++) {
+		CHECK_SYS(kill(getpid(), sigs[i % 3]));
+		while (LOAD(&nr_taken) < i)
+			sched_yield();
+	}
+	join(t[0]);
+	ok("sigwait takes what is sent to the process");
+
+	t[0] = start(takes_info, NULL);
+	let_others_block();
+	CHECK_SYS(sigqueue(getpid(), SIGUSR2, (union sigval){ .sival_int = 42 }));
+	join(t[0]);
+	CHECK_SYS(sigqueue(getpid(), SIGUSR2, (union sigval){ .sival_int = 42 }));
+	join(start(takes_info, NULL));
+	ok("sigwaitinfo, sent after and before");
+
+	for (int i = 0; i < 8; i++)
+		t[i] = start(takes_many, NULL);
+	for (int i = 7; i >= 0; i--)
+		CHECK_PT(pthread_kill(t[i], SIGUSR1));
+	for (int i = 0; i < 8; i++)
+		join(t[i]);
+	CHECK_EQ(acknowledged, 8);
+	ok("each thread takes its own");
+
+	for (int i = 0; i < 4; i++) {
+		struct timespec ts = timespec_of(i * 5 * MS);
+		int64_t before = now_ns();
+
+		CHECK_ERRNO(sigtimedwait(&set, &info, &ts), EAGAIN);
+		CHECK(now_ns() - before >= i * 5 * MS);
+	}
+	struct timespec bad = { .tv_nsec = SEC };
+	CHECK_ERRNO(sigtimedwait(&set, &info, &bad), EINVAL);
+	raise(SIGTERM);
+	struct timespec zero = { .tv_sec = 0 };
+	CHECK_EQ(sigtimedwait(&set, &info, &zero), SIGTERM);
+	ok("sigtimedwait");
+
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0)
+		_exit(kill(parent, SIGTERM) ? 1 : 0);
+	CHECK_EQ(sigwaitinfo(&set, &info), SIGTERM);
+	CHECK_EQ(info.si_code, SI_USER);
+	CHECK_EQ(info.si_pid, pid);
+	reap(pid);
+	ok("sent by another process");
+	return finish();
+}
