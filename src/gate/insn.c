@@ -2,8 +2,9 @@
 /*
  * The length and the few properties of one x86-64 instruction: see insn.h.
  *
- * The tables say what follows an opcode: a ModRM byte, an immediate, both or nothing. All else (prefixes, SIB,
- * displacement) is regular. Opcodes that user programs have no business with are marked as unknown on purpose.
+ * The tables say what follows an opcode: a ModRM byte, an immediate, both or nothing. All else
+ * (prefixes, SIB, displacement) is regular. Opcodes that user programs have no business with are
+ * marked as unknown on purpose.
  */
 #include "gate/insn.h"
 
@@ -151,7 +152,9 @@ static bool vex_has_imm8(unsigned int map, uint8_t opcode)
 			    (opcode >= 0xc4 && opcode <= 0xc6));
 }
 
-/* Bytes taken by ModRM, SIB and displacement; 0 when they do not fit. Notes a rip-relative operand. */
+/*
+ * Bytes taken by ModRM, SIB and displacement; 0 when they do not fit. Notes a rip-relative operand.
+ */
 static int modrm_len(const uint8_t *code, const uint8_t *at, const uint8_t *end,
 		     struct wf_insn *out)
 {
@@ -254,7 +257,10 @@ static void classify_two_byte(struct wf_insn *out)
 	}
 }
 
-/* The rest of a VEX or EVEX instruction; at points behind the 62, c4 or c5. Returns the total length or 0. */
+/*
+ * The rest of a VEX or EVEX instruction; at points behind the 62, c4 or c5. Returns the total
+ * length or 0.
+ */
 static int decode_vex(const uint8_t *code, const uint8_t *at, const uint8_t *end,
 		      struct wf_insn *out)
 {

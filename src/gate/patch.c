@@ -2,15 +2,16 @@
 /*
  * Trampolines and the jumps to them: see patch.h; what a trampoline looks like is in pool.S.
  *
- * The order of things makes failing safe. The pool goes through writable and back to executable first, so that whatever
- * forbids that (PR_SET_MDWE, seccomp, SELinux) does so before the module's text is touched. A page of the module's own
- * file goes through it next, because SELinux judges by file. Only then the text itself does.
+ * The order of things makes failing safe. The pool goes through writable and back to executable
+ * first, so that whatever forbids that (PR_SET_MDWE, seccomp, SELinux) does so before the module's
+ * text is touched. A page of the module's own file goes through it next, because SELinux judges by
+ * file. Only then the text itself does.
  *
- * The text of libc is not executable while it is written: that stretch, poke(), calls nothing and has all signals
- * blocked.
+ * The text of libc is not executable while it is written: that stretch, poke(), calls nothing and
+ * has all signals blocked.
  *
- * Considered and dropped: RWX for a moment (systems that care forbid it); one mprotect per page (66 calls instead of
- * 2); /proc/self/mem (gets around what an administrator has forbidden).
+ * Considered and dropped: RWX for a moment (systems that care forbid it); one mprotect per page (66
+ * calls instead of 2); /proc/self/mem (gets around what an administrator has forbidden).
  */
 #include "gate/patch.h"
 
@@ -35,7 +36,10 @@ extern char wf_arch_gate_entry[] WF_HIDDEN;
 extern char wf_gate_pool_start[] WF_HIDDEN;
 extern char wf_gate_pool_end[] WF_HIDDEN;
 
-/* What was patched in one module. Never freed, never changed but for is_gone: signal handlers read it without locks. */
+/*
+ * What was patched in one module. Never freed, never changed but for is_gone: signal handlers read
+ * it without locks.
+ */
 struct batch {
 	struct batch *next;      /* (p) */
 	uintptr_t lo, hi;        /* (p) windows lie in [lo, hi) */
@@ -93,7 +97,10 @@ static uint8_t *put_lea(uint8_t *p, uint8_t rex, uint8_t modrm, uintptr_t target
 	return put_rel32(put_byte(put_byte(put_byte(p, rex), 0x8d), modrm), target);
 }
 
-/* Copy whole instructions; lengths stay, rip-relative operands keep their target. False if one is out of reach. */
+/*
+ * Copy whole instructions; lengths stay, rip-relative operands keep their target. False if one is
+ * out of reach.
+ */
 static bool copy_code(uint8_t *to, const uint8_t *from, const uint8_t *end)
 {
 	struct wf_insn insn;
@@ -239,7 +246,9 @@ static long fill_pool(const struct pool *pool, struct wf_site_list *list)
 
 /* --- the module's text --- */
 
-/* Would text of the module's file become executable again? Tried on a page of it that nobody uses. */
+/*
+ * Would text of the module's file become executable again? Tried on a page of it that nobody uses.
+ */
 static long rehearse(const struct dl_phdr_info *module, const ElfW(Phdr) * text)
 {
 	const char *name = module->dlpi_name && *module->dlpi_name ? module->dlpi_name
@@ -274,7 +283,10 @@ static WF_NORETURN void die_without_libc(void)
 		(void)sys1(__NR_exit_group, 127);
 }
 
-/* Write the jumps at sites [0, nr), which lie in [start, end). Calls nothing: libc may be what is being written. */
+/*
+ * Write the jumps at sites [0, nr), which lie in [start, end). Calls nothing: libc may be what is
+ * being written.
+ */
 static WF_NOINLINE long poke(const struct wf_site *sites, size_t nr, uintptr_t start, uintptr_t end)
 {
 	uint64_t all = ~0ull;
@@ -355,7 +367,10 @@ static long write_jumps(const struct dl_phdr_info *module, const struct wf_site_
 		ret = poke(sites, n, text_start(sites), text_end(sites, n));
 		if (failed(ret) && i == 0)
 			return ret;
-		/* Half a module would be in force: nothing known does this between two segments of one file. */
+		/*
+		 * Half a module would be in force: nothing known does this between two segments of
+		 * one file.
+		 */
 		if (failed(ret))
 			die_without_libc();
 	}
@@ -435,8 +450,10 @@ static int patch(const struct dl_phdr_info *module, struct wf_site_list *list)
 	if (pool.is_own)
 		pool_used += bytes;
 	b->next = batches;
-	/* Signals are handled again since poke() returned, but none can have interrupted a trampoline before main
-	 * or a module's first user runs. Pairs with the load-acquire of the readers. */
+	/*
+	 * A signal between poke() and here finds no table, but nobody has run a trampoline yet.
+	 * Pairs with the load-acquire of the readers.
+	 */
 	__atomic_store_n(&batches, b, __ATOMIC_RELEASE);
 	return 0;
 out_batch:

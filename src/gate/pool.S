@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The pool of trampolines, inside our own text: libraries are mapped near one another, so jumps reach it; debuggers and
- * unwinders know it as our code. Filled by patch.c at start-up.
+ * The pool of trampolines, inside our own text: libraries are mapped near one another, so jumps
+ * reach it; debuggers and unwinders know it as our code. Filled by patch.c at start-up.
  *
  * A trampoline, for a system call instruction at `site`:
  *
@@ -15,9 +15,10 @@
  *	copies of the instructions after it
  *	jmp back behind the window
  *
- * One rule cannot be exact for all of it. This one is, before the jump to the entry: the frame seems to be called by
- * the system call instruction. The copies at either end run with the registers of the site, and whoever shows them to
- * somebody maps their address back first (wf_gate_from_tramp).
+ * One rule cannot be exact for all of it. This one is, before the jump to the entry: the frame
+ * seems to be called by the system call instruction. The copies at either end run with the
+ * registers of the site, and whoever shows them to somebody maps their address back first
+ * (wf_gate_from_tramp).
  */
 	.text
 	.balign 4096

@@ -2,16 +2,19 @@
 /*
  * Finding system call instructions: see sites.h.
  *
- * Four passes over a segment of code, the first two over bytes, the others over few functions only:
+ * Four passes over a segment of code, two over its bytes, the others over few functions only:
  *
  *   1. every `0f 05`. Most modules have none and are done here.
- *   2. every byte pair that would be a jump with a 32-bit displacement, decoded or not, if it leads near a match. So
- *      jumps from other functions, above all from the cold part of the same one, need no sweep of the whole text.
- *   3. each function with a match is decoded from its start (.eh_frame_hdr has a sorted table of starts). That
- *      tells real instructions from look-alikes, the system call number, short jumps and jump tables.
+ *   2. each function with a match is decoded from its start (.eh_frame_hdr has a sorted table of
+ *      starts). That tells real instructions from look-alikes, the system call number, short jumps
+ *      and jump tables.
+ *   3. every byte pair that would be a jump with a 32-bit displacement, decoded or not, if it leads
+ *      near a match. So jumps from other functions, above all from the cold part of the same one,
+ *      need no sweep of all text.
  *   4. the smallest window at each real site that nothing jumps into.
  *
- * Jump targets are kept as 128 bits per match, for the bytes around it, because nothing else is ever asked.
+ * Jump targets are kept as 128 bits per match, for the bytes around it, because nothing else is
+ * ever asked.
  *
  * No libc: this also runs when a module appears later, on whatever stack loads it.
  */
@@ -33,6 +36,7 @@
 #define AFTER 32
 #define LINE_SHIFT 7  /* targets are first looked up in a bitmap of lines of 128 bytes */
 #define NEIGHBOUR 136 /* a short jump reaches 127 bytes and is 2 long, a window a few more */
+#define MAX_TAIL 64   /* code that runs on behind the end its FDE tells */
 #define MAX_TABLES 16 /* jump tables considered per function */
 #define MAX_TABLE_LEN 1024
 #define MAX_PRE 4
@@ -42,8 +46,7 @@ struct match {
 	uintptr_t addr;
 	uintptr_t nr_at;     /* the instruction that set eax */
 	uint64_t targets[2]; /* bit 0 is addr - BEFORE */
-	uint32_t
-		before; /* lengths of the four instructions before it, the nearest in the low byte */
+	uint32_t before;     /* lengths of the instructions before it, the nearest lowest */
 	int32_t nr;
 	bool is_real;
 	bool is_unwanted;   /* seen before any decoding */
@@ -142,8 +145,9 @@ static int find_bytes(struct scan *s)
 }
 
 /*
- * Half of the matches are `mov $number, %eax; syscall` with a number that nobody wants. That is told from the bytes
- * well enough to leave them alone, and with them the functions that hold nothing else.
+ * Half of the matches are `mov $number, %eax; syscall` with a number that nobody wants. That is
+ * told from the bytes well enough to leave them alone, and with them the functions that hold
+ * nothing else.
  */
 static void drop_unwanted(struct scan *s, bool (*wanted)(int nr))
 {
@@ -236,7 +240,10 @@ static bool is_target(const struct match *m, uintptr_t addr)
 	return m->targets[bit / 64] >> (bit % 64) & 1;
 }
 
-/* Every e9 and 0f 8x, decoded or not: a look-alike costs a window at worst, a missed one the program. */
+/*
+ * Every e9 and 0f 8x, decoded or not: a look-alike costs a window at worst, a missed one the
+ * program.
+ */
 static void find_long_jumps(struct scan *s)
 {
 	const uint8_t *p = s->start;
@@ -265,7 +272,10 @@ static void find_long_jumps(struct scan *s)
 	}
 }
 
-/* The sorted table of function starts. Without one in the usual form nothing is decoded, nothing is patched. */
+/*
+ * The sorted table of function starts. Without one in the usual form nothing is decoded, nothing is
+ * patched.
+ */
 static void find_fde_table(struct scan *s)
 {
 	const struct dl_phdr_info *m = s->module;
@@ -309,7 +319,10 @@ static size_t function_at(const struct scan *s, uintptr_t addr)
 	return lo ? lo - 1 : s->nr_fdes;
 }
 
-/* The encoding of addresses in the FDEs of a CIE, or 0xff if it is of no usual kind; is it of a signal return? */
+/*
+ * The encoding of addresses in the FDEs of a CIE, or 0xff if it is of no usual kind; is it of a
+ * signal return?
+ */
 static uint8_t cie_encoding(const uint8_t *cie, bool *out_is_signal)
 {
 	const uint8_t *aug = cie + 9;
@@ -342,7 +355,10 @@ static uint8_t cie_encoding(const uint8_t *cie, bool *out_is_signal)
 	return enc;
 }
 
-/* Where the code of function i starts, and where it ends as its FDE tells: at once where the FDE cannot be read. */
+/*
+ * Where the code of function i starts, and where it ends as its FDE tells: at once where the FDE
+ * cannot be read.
+ */
 static void function_bounds(const struct scan *s, size_t i, const uint8_t **out_start,
 			    const uint8_t **out_end)
 {
@@ -356,7 +372,9 @@ static void function_bounds(const struct scan *s, size_t i, const uint8_t **out_
 		*out_end = start + (uint32_t)load32(fde + 12);
 	else if (enc != 0xff && ((enc & 7) == 0x04 || (enc & 7) == 0))
 		*out_end = start + load64(fde + 16);
-	/* A signal return is looked up by the address before it, so its FDE begins one byte early. */
+	/*
+	 * A signal return is looked up by the address before it, so its FDE begins one byte early.
+	 */
 	*out_start = start + is_signal;
 }
 
@@ -375,8 +393,9 @@ static bool is_readable(const struct scan *s, uintptr_t addr, size_t len)
 }
 
 /*
- * What looks like a jump table at addr: offsets from its own start, or plain addresses. Anything that the function
- * with an indirect jump refers to is tried, up to the first entry that does not lead into the code.
+ * What looks like a jump table at addr: offsets from its own start, or plain addresses. Anything
+ * that the function with an indirect jump refers to is tried, up to the first entry that does not
+ * lead into the code.
  */
 static void mark_table(struct scan *s, uintptr_t addr, bool is_absolute)
 {
@@ -423,8 +442,9 @@ static void note_table(struct tables *t, const uint8_t *p, const struct wf_insn 
 }
 
 /*
- * Decode one function from its start: what of the matches in it is real, with which number, and all jumps.
- * The code behind the end that the FDE tells belongs to it as well, up to the next function: clone() is written so.
+ * Decode one function from its start: what of the matches in it is real, with which number, and all
+ * jumps. The code behind the end that the FDE tells belongs to it as well, up to the next function:
+ * clone() is written so.
  */
 static void sweep(struct scan *s, size_t function)
 {
@@ -453,8 +473,10 @@ static void sweep(struct scan *s, size_t function)
 			m->nr_at = nr_at;
 			m->before = before;
 			m->code_end = (uintptr_t)end;
-			/* Behind the FDE there may be data: only a number makes it likely enough. */
-			m->is_real = p < fde_end || m->nr >= 0;
+			/*
+			 * Behind the FDE there may be data: only a number makes it likely enough.
+			 */
+			m->is_real = p < fde_end || (m->nr >= 0 && p < fde_end + MAX_TAIL);
 		}
 		if (insn.flags & WF_INSN_JUMP)
 			mark_target(s, (uintptr_t)p + insn.len + (uintptr_t)(intptr_t)insn.rel);
@@ -476,7 +498,9 @@ static void sweep(struct scan *s, size_t function)
 		mark_table(s, tables.addr[tables.nr - 1], tables.is_absolute[tables.nr - 1]);
 }
 
-/* Decode every function with a match, and its neighbours where a short jump from there could reach. */
+/*
+ * Decode every function with a match, and its neighbours where a short jump from there could reach.
+ */
 static void sweep_functions(struct scan *s)
 {
 	size_t to_sweep = 0; /* all functions below are done or need not be */
@@ -508,7 +532,10 @@ static void check_number(struct match *m)
 		}
 }
 
-/* Can the instructions in [from, to) run elsewhere? None ends the flow, is relative, or is jumped to but the first. */
+/*
+ * Can the instructions in [from, to) run elsewhere? None ends the flow, is relative, or is jumped
+ * to but the first.
+ */
 static bool may_move(const struct match *m, uintptr_t from, uintptr_t to, uintptr_t window)
 {
 	struct wf_insn insn;
@@ -524,7 +551,10 @@ static bool may_move(const struct match *m, uintptr_t from, uintptr_t to, uintpt
 	return true;
 }
 
-/* Ends of the windows that take 0, 1, ... whole instructions after the system call. Returns how many there are. */
+/*
+ * Ends of the windows that take 0, 1, ... whole instructions after the system call. Returns how
+ * many there are.
+ */
 static int list_ends(const struct match *m, uintptr_t ends[MAX_POST + 1])
 {
 	uintptr_t end = m->addr + SYSCALL_LEN;
@@ -616,6 +646,15 @@ static int list_sites(struct scan *s, bool (*wanted)(int nr), struct wf_gate_cou
 	return 0;
 }
 
+/* Most look-alikes are in large programs, where the bytes are worth no second look for nothing. */
+static bool has_work(const struct scan *s)
+{
+	for (size_t i = 0; i < s->nr_matches; i++)
+		if (s->matches[i].is_real && !s->matches[i].is_unwanted)
+			return true;
+	return false;
+}
+
 static int scan_segment(struct scan *s, bool (*wanted)(int nr), struct wf_gate_counts *counts,
 			struct wf_site_list *list)
 {
@@ -625,9 +664,10 @@ static int scan_segment(struct scan *s, bool (*wanted)(int nr), struct wf_gate_c
 		drop_unwanted(s, wanted);
 		ret = make_lines(s);
 		if (ret == 0) {
-			find_long_jumps(s);
 			find_fde_table(s);
 			sweep_functions(s);
+			if (has_work(s))
+				find_long_jumps(s);
 			ret = list_sites(s, wanted, counts, list);
 		}
 	}

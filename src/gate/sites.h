@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The system call instructions of one loaded module, and the few bytes around each that a jump may replace.
+ * The system call instructions of one loaded module, and the few bytes around each that a jump may
+ * replace.
  *
  * Called by: patch.c, and the tests, which also give it modules that are only mapped and never run.
  *
- * Invariant: a site that is listed may be patched. Its window holds whole instructions that run equally well at another
- * address, and no jump that can be known lands inside it. Any doubt leaves the site out and counts it.
+ * Invariant: a site that is listed may be patched. Its window holds whole instructions that run
+ * equally well at another address, and no jump that can be known lands inside it. Any doubt leaves
+ * the site out and counts it.
  */
 #ifndef WF_GATE_SITES_H
 #define WF_GATE_SITES_H
@@ -45,8 +47,9 @@ struct wf_site_list {
 };
 
 /*
- * List the sites of a module that are wanted and can be patched. Addresses of trampolines are left 0.
- * nr -1 is always wanted, rt_sigreturn never. Returns 0; -ENOMEM. The list is released by wf_sites_free().
+ * List the sites of a module that are wanted and can be patched. Addresses of trampolines are left
+ * 0. nr -1 is always wanted, rt_sigreturn never. Returns 0; -ENOMEM. The list is released by
+ * wf_sites_free().
  */
 int wf_sites_find(const struct dl_phdr_info *module, bool (*wanted)(int nr),
 		  struct wf_gate_counts *out_counts, struct wf_site_list *out_list);

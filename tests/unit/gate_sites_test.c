@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The site finder and the patcher, on the libc that runs this test and on any files named in WEFT_TEST_MODULES
- * (separated by colons), which are mapped but never run.
+ * The site finder and the patcher, on the libc that runs this test and on any files named in
+ * WEFT_TEST_MODULES (separated by colons), which are mapped but never run.
  *
  * What patches runs in a child: a mistake would take the harness down with it.
  */
 
 /*
- * The files under test are part of this one, with an entry of the test's own, as small as it can be: make the system
- * call and go back. What it leaves below the red zone does not survive a child on the same stack or on a new one, so
- * clone, clone3 and vfork must not come here.
+ * The files under test are part of this one, with an entry of the test's own, as small as it can
+ * be: make the system call and go back. What it leaves below the red zone does not survive a child
+ * on the same stack or on a new one, so clone, clone3 and vfork must not come here.
  */
 #define wf_arch_gate_entry test_gate_entry
 #include "gate/insn.c"
@@ -156,6 +156,8 @@ static bool map_file(const char *path, struct dl_phdr_info *out)
 	if (file == MAP_FAILED)
 		return false;
 	eh = (const void *)file;
+	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
 	ph = (const void *)(file + eh->e_phoff);
 	for (size_t i = 0; i < eh->e_phnum; i++)
 		if (ph[i].p_type == PT_LOAD && ph[i].p_vaddr + ph[i].p_memsz > span)
