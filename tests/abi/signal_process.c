@@ -45,13 +45,15 @@ static void *accepts(void *arg)
 
 int main(void)
 {
+	/* SA_NODEFER: a signal that comes before main has left the handler is still main's. */
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER };
 	sigset_t usr2;
 	int is_done = 0, state = 0;
 	pthread_t t;
 
 	main_thread = pthread_self();
-	signal(SIGUSR1, on_signal);
-	signal(SIGUSR2, on_signal);
+	sigaction(SIGUSR1, &sa, NULL);
+	sigaction(SIGUSR2, &sa, NULL);
 	CHECK_SYS(kill(getpid(), SIGUSR1));
 	CHECK_EQ(LOAD(&nr_handled), 1);
 	CHECK_EQ(raise(SIGUSR2), 0);
