@@ -18,9 +18,8 @@
 /*
  * Patch the wanted sites of one module.
  *
- * Where:   one caller at a time; no other thread may run in the module's text meanwhile, because
- * its
- *          pages are not executable for a moment. Not for the module that we are in ourselves.
+ * Where:   one caller at a time; no other thread may run in the module's text meanwhile: its pages
+ *          are not executable for a moment. Not for the module that we are in ourselves.
  * Returns: 0, also when there was nothing to do; -errno with nothing changed. *out_counts is set in
  *          both cases: after an error nothing is patched and all that was wanted counts as left.
  */

@@ -21,6 +21,8 @@
 #include "gate/sites.h"
 
 #include "base/base.h"
+#include "gate/bytes.h"
+#include "gate/fde.h"
 #include "gate/insn.h"
 #include "sys/syscall.h"
 
@@ -64,14 +66,9 @@ struct scan {
 	size_t matches_bytes;
 	uint64_t *lines;
 	size_t lines_bytes;
-	const uint8_t *hdr; /* .eh_frame_hdr */
-	const struct fde_entry *fdes;
-	size_t nr_fdes;
-};
-
-struct fde_entry {
-	int32_t start; /* both relative to the header */
-	int32_t fde;
+	struct wf_fde_table fdes;
+	uint64_t *swept; /* a bit per function */
+	size_t swept_bytes;
 };
 
 static void *grow_pages(void *old, size_t old_bytes, size_t bytes)
@@ -79,22 +76,6 @@ static void *grow_pages(void *old, size_t old_bytes, size_t bytes)
 	long ret = sys4(__NR_mremap, old, old_bytes, bytes, MREMAP_MAYMOVE);
 
 	return (unsigned long)ret > -4096ul ? NULL : (void *)ret;
-}
-
-static uint64_t load64(const uint8_t *at)
-{
-	uint64_t v;
-
-	__builtin_memcpy(&v, at, sizeof(v));
-	return v;
-}
-
-static int32_t load32(const uint8_t *at)
-{
-	int32_t v;
-
-	__builtin_memcpy(&v, at, sizeof(v));
-	return v;
 }
 
 #define EACH_BYTE(x) (0x0101010101010101ull * (x))
@@ -172,13 +153,15 @@ static size_t line_of(const struct scan *s, uintptr_t addr)
 	return (addr - (uintptr_t)s->start) >> LINE_SHIFT;
 }
 
-static int make_lines(struct scan *s)
+static int make_bitmaps(struct scan *s)
 {
 	size_t nr_lines = line_of(s, (uintptr_t)s->end) + 1;
 
 	s->lines_bytes = WF_ALIGN_UP((nr_lines + 63) / 64 * 8, WF_PAGE);
 	s->lines = sys_map(s->lines_bytes);
-	if (!s->lines)
+	s->swept_bytes = WF_ALIGN_UP((s->fdes.nr + 64) / 64 * 8, WF_PAGE);
+	s->swept = sys_map(s->swept_bytes);
+	if (!s->lines || !s->swept)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->nr_matches; i++) {
 		uintptr_t lo = s->matches[i].addr - BEFORE;
@@ -272,112 +255,6 @@ static void find_long_jumps(struct scan *s)
 	}
 }
 
-/*
- * The sorted table of function starts. Without one in the usual form nothing is decoded, nothing is
- * patched.
- */
-static void find_fde_table(struct scan *s)
-{
-	const struct dl_phdr_info *m = s->module;
-
-	for (size_t i = 0; i < m->dlpi_phnum; i++) {
-		const uint8_t *hdr = (const uint8_t *)(m->dlpi_addr + m->dlpi_phdr[i].p_vaddr);
-
-		if (m->dlpi_phdr[i].p_type != PT_GNU_EH_FRAME || m->dlpi_phdr[i].p_memsz < 12)
-			continue;
-		/* version 1, pointer of 4 bytes, count udata4, table of datarel sdata4 */
-		if (hdr[0] != 1 || (hdr[1] & 0x0f) != 0x0b || hdr[2] != 0x03 || hdr[3] != 0x3b)
-			return;
-		s->hdr = hdr;
-		s->fdes = (const struct fde_entry *)(hdr + 12);
-		s->nr_fdes = (uint32_t)load32(hdr + 8);
-		if (12 + s->nr_fdes * sizeof(*s->fdes) > m->dlpi_phdr[i].p_memsz)
-			s->nr_fdes = 0;
-		return;
-	}
-}
-
-static const uint8_t *function_start(const struct scan *s, size_t i)
-{
-	return i < s->nr_fdes ? s->hdr + s->fdes[i].start : s->end;
-}
-
-/* Index of the last function that starts at or before addr, or nr_fdes. */
-static size_t function_at(const struct scan *s, uintptr_t addr)
-{
-	size_t lo = 0;
-	size_t hi = s->nr_fdes;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if ((uintptr_t)function_start(s, mid) <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? lo - 1 : s->nr_fdes;
-}
-
-/*
- * The encoding of addresses in the FDEs of a CIE, or 0xff if it is of no usual kind; is it of a
- * signal return?
- */
-static uint8_t cie_encoding(const uint8_t *cie, bool *out_is_signal)
-{
-	const uint8_t *aug = cie + 9;
-	const uint8_t *data = aug;
-	uint8_t enc = 0xff;
-
-	*out_is_signal = false;
-
-	if (cie[8] != 1 || *aug != 'z')
-		return *aug ? 0xff : 0;
-	while (*data)
-		*out_is_signal |= *data++ == 'S';
-	data++;
-	for (int skip = 0; skip < 2; skip++) /* code and data alignment */
-		while (*data++ & 0x80)
-			;
-	data++;                /* the return register, one byte in version 1 */
-	while (*data++ & 0x80) /* length of what follows */
-		;
-	for (aug++; *aug; aug++) {
-		if (*aug == 'R')
-			enc = *data++;
-		else if (*aug == 'P')
-			data += (*data & 7) == 0x03 ? 5 : (*data & 7) == 0x04 || !*data ? 9 : 3;
-		else if (*aug == 'L')
-			data++;
-		else if (*aug != 'S' && *aug != 'B')
-			return 0xff;
-	}
-	return enc;
-}
-
-/*
- * Where the code of function i starts, and where it ends as its FDE tells: at once where the FDE
- * cannot be read.
- */
-static void function_bounds(const struct scan *s, size_t i, const uint8_t **out_start,
-			    const uint8_t **out_end)
-{
-	const uint8_t *start = function_start(s, i);
-	const uint8_t *fde = s->hdr + s->fdes[i].fde;
-	bool is_signal;
-	uint8_t enc = cie_encoding(fde + 4 - load32(fde + 4), &is_signal);
-
-	*out_end = start;
-	if ((enc & 7) == 0x03)
-		*out_end = start + (uint32_t)load32(fde + 12);
-	else if (enc != 0xff && ((enc & 7) == 0x04 || (enc & 7) == 0))
-		*out_end = start + load64(fde + 16);
-	/*
-	 * A signal return is looked up by the address before it, so its FDE begins one byte early.
-	 */
-	*out_start = start + is_signal;
-}
-
 static bool is_readable(const struct scan *s, uintptr_t addr, size_t len)
 {
 	const struct dl_phdr_info *m = s->module;
@@ -448,7 +325,7 @@ static void note_table(struct tables *t, const uint8_t *p, const struct wf_insn 
  */
 static void sweep(struct scan *s, size_t function)
 {
-	const uint8_t *end = WF_MIN(function_start(s, function + 1), s->end);
+	const uint8_t *end = wf_fde_start(&s->fdes, function + 1);
 	const uint8_t *fde_end;
 	const uint8_t *p;
 	size_t next;
@@ -458,7 +335,10 @@ static void sweep(struct scan *s, size_t function)
 	uintptr_t nr_at = 0;
 	int64_t nr = -1;
 
-	function_bounds(s, function, &p, &fde_end);
+	wf_fde_bounds(&s->fdes, function, &p, &fde_end);
+	end = end ? WF_MIN(end, s->end) : s->end;
+	if (p < s->start)
+		return; /* of another segment: this one begins before its first function */
 	next = first_match_from(s, (uintptr_t)p);
 	for (; p < end && wf_insn_decode(p, end, &insn); p += insn.len) {
 		int64_t constant;
@@ -498,25 +378,51 @@ static void sweep(struct scan *s, size_t function)
 		mark_table(s, tables.addr[tables.nr - 1], tables.is_absolute[tables.nr - 1]);
 }
 
-/*
- * Decode every function with a match, and its neighbours where a short jump from there could reach.
- */
+/* Do the bytes in [from, to) hold what could be a short jump to about the site? Most do not. */
+static bool may_jump_near(const struct match *m, uintptr_t from, uintptr_t to)
+{
+	for (const uint8_t *p = (const uint8_t *)from; p < (const uint8_t *)to; p++) {
+		uintptr_t target = (uintptr_t)p + 2 + (uintptr_t)(intptr_t)(int8_t)p[1];
+
+		if (target - m->addr + WF_SITE_WINDOW_MAX >= 2 * WF_SITE_WINDOW_MAX)
+			continue;
+		if ((*p & 0xf0) == 0x70 || *p == 0xeb || (*p & 0xfc) == 0xe0)
+			return true;
+	}
+	return false;
+}
+
+static void sweep_once(struct scan *s, size_t function)
+{
+	if (s->swept[function / 64] >> (function % 64) & 1)
+		return;
+	s->swept[function / 64] |= 1ull << (function % 64);
+	sweep(s, function);
+}
+
+/* Decode every function with a match, and the neighbours from where a short jump could reach it. */
 static void sweep_functions(struct scan *s)
 {
-	size_t to_sweep = 0; /* all functions below are done or need not be */
-
 	for (size_t i = 0; i < s->nr_matches; i++) {
-		uintptr_t addr = s->matches[i].addr;
-		size_t first = function_at(s, addr - NEIGHBOUR);
-		size_t last = function_at(s, addr + NEIGHBOUR);
+		const struct match *m = &s->matches[i];
+		uintptr_t lo = WF_MAX(m->addr - NEIGHBOUR, (uintptr_t)s->start);
+		uintptr_t hi = WF_MIN(m->addr + NEIGHBOUR, (uintptr_t)s->end - 1);
+		size_t own = wf_fde_at(&s->fdes, m->addr);
 
-		if (s->matches[i].is_unwanted || last == s->nr_fdes)
+		if (m->is_unwanted || own == s->fdes.nr)
 			continue;
-		if (first == s->nr_fdes)
-			first = 0;
-		for (first = WF_MAX(first, to_sweep); first <= last; first++)
-			sweep(s, first);
-		to_sweep = WF_MAX(to_sweep, last + 1);
+		sweep_once(s, own);
+		if (!m->is_real)
+			continue;
+		for (size_t f = wf_fde_at(&s->fdes, hi); f < s->fdes.nr; f--) {
+			uintptr_t start = (uintptr_t)wf_fde_start(&s->fdes, f);
+			uintptr_t end = (uintptr_t)wf_fde_start(&s->fdes, f + 1);
+
+			if (end <= lo)
+				break;
+			if (f != own && may_jump_near(m, WF_MAX(start, lo), WF_MIN(end, hi)))
+				sweep_once(s, f);
+		}
 	}
 }
 
@@ -660,17 +566,19 @@ static int scan_segment(struct scan *s, bool (*wanted)(int nr), struct wf_gate_c
 {
 	int ret = find_bytes(s);
 
-	if (ret == 0 && s->nr_matches) {
-		drop_unwanted(s, wanted);
-		ret = make_lines(s);
-		if (ret == 0) {
-			find_fde_table(s);
-			sweep_functions(s);
-			if (has_work(s))
-				find_long_jumps(s);
-			ret = list_sites(s, wanted, counts, list);
-		}
-	}
+	if (ret != 0 || !s->nr_matches)
+		goto out;
+	drop_unwanted(s, wanted);
+	wf_fde_find(s->module, &s->fdes);
+	ret = make_bitmaps(s);
+	if (ret != 0)
+		goto out;
+	sweep_functions(s);
+	if (has_work(s))
+		find_long_jumps(s);
+	ret = list_sites(s, wanted, counts, list);
+out:
+	sys_unmap(s->swept, s->swept_bytes);
 	sys_unmap(s->lines, s->lines_bytes);
 	sys_unmap(s->matches, s->matches_bytes);
 	return ret;
