@@ -81,7 +81,7 @@ int main(void)
 	CHECK_SYS(pipe(fds));
 	sem_init(&sem, 0, 0);
 	sem_init(&seen, 0, 0);
-	backtrace(frames, 64);	/* loads libgcc now, not in the handler */
+	backtrace(frames, 64); /* loads libgcc now, not in the handler */
 	sigaction(SIGUSR1, &sa, NULL);
 	try_one(in_loop, "spinning");
 	try_one(in_read, "blocked in read");

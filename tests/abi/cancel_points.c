@@ -11,13 +11,28 @@
 #include <sys/socket.h>
 #include "check.h"
 
-enum kind { READ, SEM_WAIT, COND_WAIT, NANOSLEEP, PAUSE, POLL, SELECT, ACCEPT, RECV, JOIN, WAITPID,
-	    EPOLL, SIGWAIT, SEM_TIMEDWAIT, NR_KINDS };
-
-static const char *const names[NR_KINDS] = {
-	"read", "sem_wait", "cond_wait", "nanosleep", "pause", "poll", "select", "accept", "recv",
-	"join", "waitpid", "epoll_wait", "sigwait", "sem_timedwait"
+enum kind {
+	READ,
+	SEM_WAIT,
+	COND_WAIT,
+	NANOSLEEP,
+	PAUSE,
+	POLL,
+	SELECT,
+	ACCEPT,
+	RECV,
+	JOIN,
+	WAITPID,
+	EPOLL,
+	SIGWAIT,
+	SEM_TIMEDWAIT,
+	NR_KINDS
 };
+
+static const char *const names[NR_KINDS] = { "read",    "sem_wait",     "cond_wait", "nanosleep",
+					     "pause",   "poll",         "select",    "accept",
+					     "recv",    "join",         "waitpid",   "epoll_wait",
+					     "sigwait", "sem_timedwait" };
 
 static int fds[2], listener, epoll_set, order, nr_ready;
 static sem_t sem;

@@ -27,75 +27,77 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS 1000000LL	     /* nanoseconds */
-#define SEC 1000000000LL     /* nanoseconds */
-#define EXIT_SKIP 77	     /* run.py: this program cannot run here */
+#define MS 1000000LL     /* nanoseconds */
+#define SEC 1000000000LL /* nanoseconds */
+#define EXIT_SKIP 77     /* run.py: this program cannot run here */
 
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_ACQ_REL)
 
-static int abi_failures;     /* atomic */
-static int abi_reported;     /* failures that an ok() line has already accounted for */
+static int abi_failures; /* atomic */
+static int abi_reported; /* failures that an ok() line has already accounted for */
 
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) { \
-			dprintf(2, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
-			ADD(&abi_failures, 1); \
-		} \
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			dprintf(2, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond);            \
+			ADD(&abi_failures, 1);                                                     \
+		}                                                                                  \
 	} while (0)
 
-#define CHECK_EQ(got, want) \
-	do { \
-		long long got_ = (long long)(got), want_ = (long long)(want); \
-		if (got_ != want_) { \
-			dprintf(2, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #got, got_, want_); \
-			ADD(&abi_failures, 1); \
-		} \
+#define CHECK_EQ(got, want)                                                                        \
+	do {                                                                                       \
+		long long got_ = (long long)(got), want_ = (long long)(want);                      \
+		if (got_ != want_) {                                                               \
+			dprintf(2, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #got,      \
+				got_, want_);                                                      \
+			ADD(&abi_failures, 1);                                                     \
+		}                                                                                  \
 	} while (0)
 
-#define CHECK_STR(got, want) \
-	do { \
-		const char *got_ = (got), *want_ = (want); \
-		if (strcmp(got_, want_) != 0) { \
-			dprintf(2, "%s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__, #got, got_, want_); \
-			ADD(&abi_failures, 1); \
-		} \
+#define CHECK_STR(got, want)                                                                       \
+	do {                                                                                       \
+		const char *got_ = (got), *want_ = (want);                                         \
+		if (strcmp(got_, want_) != 0) {                                                    \
+			dprintf(2, "%s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__, #got,  \
+				got_, want_);                                                      \
+			ADD(&abi_failures, 1);                                                     \
+		}                                                                                  \
 	} while (0)
 
 /* For calls that return 0 or an error number. */
-#define CHECK_PT(call) \
-	do { \
-		int ret_ = (call); \
-		if (ret_ != 0) { \
-			dprintf(2, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, strerror(ret_)); \
-			ADD(&abi_failures, 1); \
-		} \
+#define CHECK_PT(call)                                                                             \
+	do {                                                                                       \
+		int ret_ = (call);                                                                 \
+		if (ret_ != 0) {                                                                   \
+			dprintf(2, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, strerror(ret_));  \
+			ADD(&abi_failures, 1);                                                     \
+		}                                                                                  \
 	} while (0)
 
 /* For calls that return -1 and set errno; the value of the expression is the result. */
-#define CHECK_SYS(call) \
-	__extension__({ \
-		long long ret_ = (long long)(call); \
-		if (ret_ < 0) { \
+#define CHECK_SYS(call)                                                                            \
+	__extension__({                                                                            \
+		long long ret_ = (long long)(call);                                                \
+		if (ret_ < 0) {                                                                    \
 			dprintf(2, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, strerror(errno)); \
-			ADD(&abi_failures, 1); \
-		} \
-		ret_; \
+			ADD(&abi_failures, 1);                                                     \
+		}                                                                                  \
+		ret_;                                                                              \
 	})
 
 /* The call must fail with exactly this errno. */
-#define CHECK_ERRNO(call, want_errno) \
-	do { \
-		errno = 0; \
-		long long ret_ = (long long)(call); \
-		int errno_ = errno; \
-		if (ret_ != -1 || errno_ != (want_errno)) { \
-			dprintf(2, "%s:%d: %s gave %lld, errno %d (%s), not errno %d\n", __FILE__, __LINE__, \
-				#call, ret_, errno_, strerror(errno_), (want_errno)); \
-			ADD(&abi_failures, 1); \
-		} \
+#define CHECK_ERRNO(call, want_errno)                                                              \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		long long ret_ = (long long)(call);                                                \
+		int errno_ = errno;                                                                \
+		if (ret_ != -1 || errno_ != (want_errno)) {                                        \
+			dprintf(2, "%s:%d: %s gave %lld, errno %d (%s), not errno %d\n", __FILE__, \
+				__LINE__, #call, ret_, errno_, strerror(errno_), (want_errno));    \
+			ADD(&abi_failures, 1);                                                     \
+		}                                                                                  \
 	} while (0)
 
 /* Ends one behaviour: an "ok" line unless a check failed since the last one. */

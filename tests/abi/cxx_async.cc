@@ -15,7 +15,8 @@ static int fibonacci(int n)
 {
 	if (n < 2)
 		return n;
-	auto rest = std::async(n > 8 ? std::launch::async : std::launch::deferred, fibonacci, n - 1);
+	auto rest = std::async(n > 8 ? std::launch::async : std::launch::deferred, fibonacci,
+			       n - 1);
 	int here = fibonacci(n - 2);
 
 	return rest.get() + here;

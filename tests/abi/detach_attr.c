@@ -7,8 +7,9 @@
 #include "check.h"
 
 #define NR 200
-#define SMALL ((size_t)sysconf(_SC_THREAD_STACK_MIN) > 16384 ? \
-	(size_t)sysconf(_SC_THREAD_STACK_MIN) : (size_t)16384)
+#define SMALL                                                                                      \
+	((size_t)sysconf(_SC_THREAD_STACK_MIN) > 16384 ? (size_t)sysconf(_SC_THREAD_STACK_MIN)     \
+						       : (size_t)16384)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;

@@ -29,7 +29,7 @@ static void *execs(void *arg)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	kill(getpid(), SIGUSR2);	/* blocked everywhere: stays pending for the process */
+	kill(getpid(), SIGUSR2); /* blocked everywhere: stays pending for the process */
 	if (execl("/nonexistent/program", "program", (char *)NULL) != -1 || errno != ENOENT)
 		_exit(100);
 	execl("/proc/self/exe", "again", "again", pid_text, (char *)NULL);

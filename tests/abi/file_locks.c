@@ -10,7 +10,7 @@
 #define ROUNDS 100
 
 static char path[] = "/tmp/weft-abi-XXXXXX";
-static int *inside, *counter;	/* shared with the child */
+static int *inside, *counter; /* shared with the child */
 
 static void lock_file(int kind, int fd, int do_lock)
 {

@@ -45,12 +45,30 @@ static void note(char c)
 		order[nr_order++] = c;
 }
 
-static void prepare_a(void) { note('a'); }
-static void prepare_b(void) { note('b'); }
-static void parent_a(void) { note('c'); }
-static void parent_b(void) { note('d'); }
-static void child_a(void) { note('e'); }
-static void child_b(void) { note('f'); }
+static void prepare_a(void)
+{
+	note('a');
+}
+static void prepare_b(void)
+{
+	note('b');
+}
+static void parent_a(void)
+{
+	note('c');
+}
+static void parent_b(void)
+{
+	note('d');
+}
+static void child_a(void)
+{
+	note('e');
+}
+static void child_b(void)
+{
+	note('f');
+}
 
 static void *forks(void *arg)
 {

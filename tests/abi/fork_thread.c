@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fork in a thread: the child has one thread, makes its own, and exits with a status; grandchildren.
+ * fork in a thread: the child has one thread, makes its own, exits with a status; grandchildren.
  */
 #include "check.h"
 

@@ -76,17 +76,22 @@ int main(void)
 
 	to = 7;
 	CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 1, 1, &to,
-		       wake_op_code(FUTEX_OP_ADD, 5, FUTEX_OP_CMP_EQ, 7)), 0);
+		       wake_op_code(FUTEX_OP_ADD, 5, FUTEX_OP_CMP_EQ, 7)),
+		 0);
 	CHECK_EQ(to, 12);
 	CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 1, 1, &to,
-		       wake_op_code(FUTEX_OP_SET, 0, FUTEX_OP_CMP_GT, 12)), 0);
+		       wake_op_code(FUTEX_OP_SET, 0, FUTEX_OP_CMP_GT, 12)),
+		 0);
 	CHECK_EQ(to, 0);
 	CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 1, 1, &to,
-		       wake_op_code(FUTEX_OP_OR, 6, FUTEX_OP_CMP_LT, 0)), 0);
+		       wake_op_code(FUTEX_OP_OR, 6, FUTEX_OP_CMP_LT, 0)),
+		 0);
 	CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 1, 1, &to,
-		       wake_op_code(FUTEX_OP_ANDN, 2, FUTEX_OP_CMP_NE, 0)), 0);
+		       wake_op_code(FUTEX_OP_ANDN, 2, FUTEX_OP_CMP_NE, 0)),
+		 0);
 	CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 1, 1, &to,
-		       wake_op_code(FUTEX_OP_XOR, 5, FUTEX_OP_CMP_NE, 0)), 0);
+		       wake_op_code(FUTEX_OP_XOR, 5, FUTEX_OP_CMP_NE, 0)),
+		 0);
 	CHECK_EQ(to, 1);
 	ok("wake_op: arithmetic");
 
@@ -96,9 +101,11 @@ int main(void)
 	move_all(FUTEX_REQUEUE_PRIVATE, 4);
 	/* The comparison fails: only `from` would be woken. Then it holds. */
 	CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 4, 4, &to,
-		       wake_op_code(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 9)), 0);
+		       wake_op_code(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 9)),
+		 0);
 	CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 4, 4, &to,
-		       wake_op_code(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 1)), 4);
+		       wake_op_code(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 1)),
+		 4);
 	CHECK_EQ(to, 2);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ((intptr_t)join(t[i]), 0);

@@ -53,7 +53,8 @@ int main(void)
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0), EAGAIN);
 	CHECK_EQ(futex(&word, FUTEX_WAKE, 100, NULL, NULL, 0), 0);
 	CHECK_EQ(futex(&word, FUTEX_WAKE_PRIVATE, 100, NULL, NULL, 0), 0);
-	CHECK_ERRNO(futex((int *)((char *)&word + 1), FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0), EINVAL);
+	CHECK_ERRNO(futex((int *)((char *)&word + 1), FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0),
+		    EINVAL);
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, 0), EINVAL);
 	CHECK_ERRNO(futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 1, NULL, NULL, 0), EINVAL);
 	CHECK_ERRNO(futex(&word, 99, 0, NULL, NULL, 0), ENOSYS);
@@ -69,7 +70,8 @@ int main(void)
 		int64_t before = now_ns();
 
 		ts = timespec_of(i * 5 * MS);
-		CHECK_ERRNO(futex(&word, i % 2 ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0), ETIMEDOUT);
+		CHECK_ERRNO(futex(&word, i % 2 ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0),
+			    ETIMEDOUT);
 		CHECK(now_ns() - before >= i * 5 * MS);
 		before = now_ns();
 		ts = timespec_of(before + i * 5 * MS);
@@ -77,7 +79,8 @@ int main(void)
 		CHECK(now_ns() - before >= i * 5 * MS);
 		before = clock_ns(CLOCK_REALTIME);
 		ts = timespec_of(before + i * 5 * MS);
-		CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0, &ts, NULL, -1),
+		CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0, &ts,
+				  NULL, -1),
 			    ETIMEDOUT);
 		CHECK(clock_ns(CLOCK_REALTIME) - before >= i * 5 * MS);
 	}

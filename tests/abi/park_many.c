@@ -72,7 +72,7 @@ int main(void)
 		int ret = pthread_create(&t[i], &attr, parks, (void *)i);
 
 		if (ret == EAGAIN && !is_under_weft()) {
-			nr = (int)i;	/* a limit of this machine */
+			nr = (int)i; /* a limit of this machine */
 			break;
 		}
 		CHECK_PT(ret);

@@ -48,8 +48,8 @@ static int sum_in_vectors(int seed)
 			 "vzeroupper\n"
 			 : "=q"(is_zero), "+r"(rounds)
 			 : "r"(seed), "r"(seed + ROUNDS)
-			 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-			   "xmm9", "xmm10");
+			 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+			   "xmm8", "xmm9", "xmm10");
 	return is_zero;
 }
 #else

@@ -37,7 +37,8 @@ int main(void)
 		CHECK_EQ(pthread_mutex_lock(lock), EOWNERDEAD);
 		CHECK_PT(pthread_mutex_consistent(lock));
 		CHECK_PT(pthread_mutex_unlock(lock));
-		ok(whole_process ? "the process ends with the lock" : "a thread ends with the lock");
+		ok(whole_process ? "the process ends with the lock"
+				 : "a thread ends with the lock");
 	}
 	CHECK_PT(pthread_mutex_destroy(lock));
 	return finish();

@@ -76,7 +76,8 @@ def build(build_dir, source_dir, only):
 def main():
     parser = argparse.ArgumentParser(description="Compile and run all ABI programs.")
     parser.add_argument("build")
-    parser.add_argument("--sources", default=HERE, help="directory of the programs; default: this one")
+    parser.add_argument("--sources", default=HERE, metavar="DIR",
+                        help="directory of the programs; default: this one")
     parser.add_argument("--only", action="append", default=[], metavar="WORD",
                         help="only programs with WORD in their name; may be repeated")
     run.add_common_arguments(parser)

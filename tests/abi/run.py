@@ -103,7 +103,8 @@ def describe_hang(weft, pids):
     """What every thread of the stuck processes is doing, as far as it can be seen from outside."""
     lines = []
     for pid in pids:
-        lines.append("process %d: %s" % (pid, read_text("/proc/%d/cmdline" % pid).replace("\0", " ")))
+        command = read_text("/proc/%d/cmdline" % pid).replace("\0", " ")
+        lines.append("process %d: %s" % (pid, command))
         if weft:
             try:
                 dump = subprocess.run([weft, "dump", str(pid)], stdin=subprocess.DEVNULL,
@@ -123,7 +124,8 @@ def describe_hang(weft, pids):
             stat = read_text(at + "stat")
             state = stat[stat.rindex(")") + 2:][:1] if ")" in stat else "?"
             lines.append("  task %s %s state %s wchan %s syscall %s" % (
-                tid, read_text(at + "comm"), state, read_text(at + "wchan"), read_text(at + "syscall")))
+                tid, read_text(at + "comm"), state, read_text(at + "wchan"),
+                read_text(at + "syscall")))
         if len(tids) > 64:
             lines.append("  ... and %d more tasks" % (len(tids) - 64))
     return lines
@@ -157,9 +159,9 @@ def run_once(command, timeout_s, weft=None, env=None):
                 result.problems += describe_hang(weft, left)
                 kill_everything(process.pid)
         reap_orphans()
-        for stream, name in ((out, "stdout"), (err, "stderr")):
-            stream.seek(0)
-            setattr(result, name, stream.read())
+        out.seek(0)
+        err.seek(0)
+        result.stdout, result.stderr = out.read(), err.read()
     return result
 
 
@@ -182,8 +184,8 @@ def shown(data):
 def difference(reference, got):
     if reference == got:
         return []
-    return list(difflib.unified_diff(shown(reference), shown(got), "native stdout", "stdout under weft",
-                                     lineterm="", n=1))
+    return list(difflib.unified_diff(shown(reference), shown(got), "native stdout",
+                                     "stdout under weft", lineterm="", n=1))
 
 
 def default_timeout():
@@ -207,7 +209,8 @@ def run_weft(program, weft, workers, seed, reference, timeout_s):
     result = run_once(command + ["--", program], timeout_s, weft=weft)
     problems = result.problems
     if result.status is not None and result.status != reference.status:
-        problems.append("%s, natively %s" % (show_status(result.status), show_status(reference.status)))
+        problems.append("%s, natively %s" % (show_status(result.status),
+                                             show_status(reference.status)))
     problems += difference(reference.stdout, result.stdout)
     if problems:
         problems.append("command: %s" % " ".join(command + ["--", program]))
@@ -236,8 +239,9 @@ def test_program(tap, program, weft, workers, times, seed, timeout_s):
     name = os.path.basename(program)
     reference = run_native(program, timeout_s)
     if reference.status == EXIT_SKIP and not reference.problems:
-        for w in [None] + workers:
-            tap.line(True, "%s # SKIP %s" % (name, " ".join(shown(reference.stderr)) or "cannot run here"))
+        for _ in range(1 + len(workers)):
+            reason = " ".join(shown(reference.stderr)) or "cannot run here"
+            tap.line(True, "%s # SKIP %s" % (name, reason))
         return
     problems = list(reference.problems)
     if reference.status != 0:
@@ -257,7 +261,8 @@ def test_program(tap, program, weft, workers, times, seed, timeout_s):
             run_seed = None if seed is None else seed + i
             found = run_weft(program, weft, w, run_seed, reference, timeout_s)
             if found:
-                bad.append("run %d of %d%s:" % (i + 1, times, "" if seed is None else ", seed %d" % run_seed))
+                with_seed = "" if seed is None else ", seed %d" % run_seed
+                bad.append("run %d of %d%s:" % (i + 1, times, with_seed))
                 bad += found
                 break  # the first failure says enough; more would only cost timeouts
         tap.line(not bad, "%s workers=%d" % (name, w), bad)

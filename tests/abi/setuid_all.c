@@ -30,7 +30,7 @@ static void check_all_tasks(const char *field, int want)
 		FILE *f = fopen(path, "r");
 
 		if (!f)
-			continue;	/* it ended meanwhile */
+			continue; /* it ended meanwhile */
 		while (fgets(line, sizeof(line), f))
 			if (!strncmp(line, field, 4))
 				sscanf(line + 4, "%d %d %d", &ids[0], &ids[1], &ids[2]);
@@ -73,7 +73,7 @@ static void child_side(void)
 		t[i] = start(waits, i == 0 ? t : NULL);
 	pthread_barrier_wait(&barrier);
 	join(start(changes, NULL));
-	/* The /proc files of a process that changed its ids belong to root, unless it is dumpable. */
+	/* Else the /proc files of a process that changed its ids belong to root. */
 	prctl(PR_SET_DUMPABLE, 1);
 	check_all_tasks("Uid:", 4321);
 	check_all_tasks("Gid:", 8765);

@@ -77,7 +77,7 @@ static int send_to_child(const char *how, int sig)
 	CHECK_SYS(pipe(up));
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* Its own group, with a parent in another one: the kernel ignores stops otherwise. */
+		/* Its own group, the parent in another: else the kernel ignores stops. */
 		setpgid(0, 0);
 		dup2(up[1], 3);
 		execl("/proc/self/exe", "child", how, (char *)NULL);
@@ -95,7 +95,7 @@ static int send_to_child(const char *how, int sig)
 		CHECK(WIFCONTINUED(status));
 		sig = SIGTERM;
 	}
-	CHECK_SYS(kill(pid, SIGWINCH));	/* ignored by default */
+	CHECK_SYS(kill(pid, SIGWINCH)); /* ignored by default */
 	CHECK_SYS(kill(pid, sig));
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	return WIFSIGNALED(status) ? WTERMSIG(status) : -1;

@@ -70,7 +70,8 @@ static void *receives(void *arg)
 int main(void)
 {
 	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1,
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+				  .sigev_signo = SIGUSR1,
 				  .sigev_value.sival_int = 99 };
 	struct itimerspec spec = { .it_value.tv_nsec = 5 * MS };
 	timer_t timer;

@@ -47,7 +47,7 @@ static void *inherits(void *arg)
 
 	CHECK(is_blocked(SIGUSR1));
 	CHECK(!is_blocked(SIGUSR2));
-	CHECK(!is_pending(SIGUSR1));	/* what is pending for a thread is not inherited */
+	CHECK(!is_pending(SIGUSR1)); /* what is pending for a thread is not inherited */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	raise(SIGUSR1);
 	raise(SIGUSR2);
@@ -55,7 +55,7 @@ static void *inherits(void *arg)
 	CHECK(is_pending(SIGUSR1) && is_pending(SIGUSR2));
 	CHECK_EQ(nr_handled, 0);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	CHECK_EQ(nr_handled, 1);	/* two of the same became one */
+	CHECK_EQ(nr_handled, 1); /* two of the same became one */
 	set = set_of(SIGUSR1, 0);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	CHECK_EQ(nr_handled, 2);

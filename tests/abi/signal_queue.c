@@ -22,7 +22,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 static void *sends(void *arg)
 {
 	for (int i = 0; i < NR; i++)
-		CHECK_PT(pthread_sigqueue(*(pthread_t *)arg, SIGRTMIN + 3, (union sigval){ .sival_int = i }));
+		CHECK_PT(pthread_sigqueue(*(pthread_t *)arg, SIGRTMIN + 3,
+					  (union sigval){ .sival_int = i }));
 	return arg;
 }
 

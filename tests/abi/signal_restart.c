@@ -19,10 +19,20 @@ static void on_signal(int sig)
 	ADD(&nr_handled, 1);
 }
 
-enum kind { READ, RECV, SEM_WAIT, FUTEX, NANOSLEEP, POLL, PAUSE, WAITPID, NR_KINDS };
+enum kind {
+	READ,
+	RECV,
+	SEM_WAIT,
+	FUTEX,
+	NANOSLEEP,
+	POLL,
+	PAUSE,
+	WAITPID,
+	NR_KINDS
+};
 
-static const char *const names[] = { "read", "recv", "sem_wait", "futex", "nanosleep", "poll",
-				     "pause", "waitpid" };
+static const char *const names[] = { "read",      "recv", "sem_wait", "futex",
+				     "nanosleep", "poll", "pause",    "waitpid" };
 static pid_t child;
 
 /* Returns 0 when the call went on to its end, else errno. */

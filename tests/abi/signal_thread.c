@@ -12,7 +12,7 @@ static sem_t sem;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static __thread int handled_here;
-static int handled[KINDS];	/* by thread */
+static int handled[KINDS]; /* by thread */
 static __thread int my_kind = -1;
 
 static void on_signal(int sig)

@@ -39,7 +39,7 @@ static void *takes_many(void *arg)
 
 	/* Directed at this thread, and others wait for the same signal. */
 	CHECK_EQ(sigwaitinfo(&set, &info), SIGUSR1);
-	CHECK_EQ(info.si_code, SI_USER);	/* glibc hides SI_TKILL here */
+	CHECK_EQ(info.si_code, SI_USER); /* glibc hides SI_TKILL here */
 	ADD(&acknowledged, 1);
 	return arg;
 }

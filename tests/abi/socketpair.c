@@ -40,7 +40,9 @@ static void *sends_fd(void *arg)
 	int fds[2];
 	char control[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 'f';
 	struct iovec part = { &byte, 1 };
-	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr msg = { .msg_iov = &part,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
 			      .msg_controllen = sizeof(control) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
@@ -74,7 +76,9 @@ int main(void)
 	static char buf[BIG];
 	char control[CMSG_SPACE(sizeof(int))];
 	struct iovec part = { buf, 10 };
-	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr msg = { .msg_iov = &part,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
 			      .msg_controllen = sizeof(control) };
 
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, stream));

@@ -33,9 +33,9 @@ static void *accepts(void *arg)
 
 	for (int i = 0; i < NR; i++) {
 		socklen_t len = sizeof(peer);
-		int fd = (int)CHECK_SYS(i % 2 ? accept(listener, (struct sockaddr *)&peer, &len) :
-						accept4(listener, (struct sockaddr *)&peer, &len,
-							SOCK_CLOEXEC));
+		int fd = (int)CHECK_SYS(
+			i % 2 ? accept(listener, (struct sockaddr *)&peer, &len)
+			      : accept4(listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC));
 
 		CHECK_EQ(len, sizeof(peer));
 		CHECK_EQ(ntohl(peer.sin_addr.s_addr), INADDR_LOOPBACK);

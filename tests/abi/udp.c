@@ -94,7 +94,8 @@ int main(void)
 	ok("recvmmsg");
 
 	CHECK_EQ(sendto(server, "truncated", 9, 0, (struct sockaddr *)&client_address,
-			sizeof(client_address)), 9);
+			sizeof(client_address)),
+		 9);
 	CHECK_EQ(recvmsg(client, &msg, 0), 4);
 	CHECK_EQ(msg.msg_flags & MSG_TRUNC, MSG_TRUNC);
 	CHECK_ERRNO(recv(client, buf, 1, MSG_DONTWAIT), EAGAIN);
