@@ -187,6 +187,8 @@ struct capstone {
 	cs_err (*open)(cs_arch, cs_mode, csh *);
 	bool (*disasm_iter)(csh, const uint8_t **, size_t *, uint64_t *, cs_insn *);
 	cs_insn *(*malloc)(csh);
+	void (*free)(cs_insn *, size_t);
+	cs_err (*close)(csh *);
 	csh handle;
 	cs_insn *insn;
 };
@@ -201,8 +203,10 @@ static bool open_capstone(struct capstone *c)
 	c->disasm_iter = (bool (*)(csh, const uint8_t **, size_t *, uint64_t *, cs_insn *))dlsym(
 		lib, "cs_disasm_iter");
 	c->malloc = (cs_insn * (*)(csh)) dlsym(lib, "cs_malloc");
-	if (!c->open || !c->disasm_iter || !c->malloc ||
-	    c->open(CS_ARCH_X86, CS_MODE_64, &c->handle) != 0)
+	c->free = (void (*)(cs_insn *, size_t))dlsym(lib, "cs_free");
+	c->close = (cs_err(*)(csh *))dlsym(lib, "cs_close");
+	if (!c->open || !c->disasm_iter || !c->malloc || !c->free || !c->close ||
+	    c->open(CS_ARCH_X86, CS_MODE_64, &c->handle) != CS_ERR_OK)
 		return false;
 	c->insn = c->malloc(c->handle);
 	return c->insn != NULL;
@@ -263,6 +267,8 @@ TEST(lengths_agree_with_capstone_on_all_of_libc)
 	compare_module(&c, &m, &v);
 	tap_note("%zu instructions in %.1f ms, refused %zu, of other length %zu", v.nr,
 		 now_ms() - start, v.nr_refused, v.nr_of_other_length);
+	c.free(c.insn, 1);
+	c.close(&c.handle);
 	CHECK(v.nr > 200000);
 	CHECK_EQ(v.nr_of_other_length, 0);
 	CHECK(v.nr_refused < v.nr / 1000);
