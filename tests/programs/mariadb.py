@@ -20,9 +20,10 @@ def make_datadir(c, native):
 
 
 def start(c, *options):
-    server = c.start(find_program("mariadbd", "mysqld"), "--no-defaults", f"--datadir={c.home}/data",
-                     f"--socket={c.home}/socket", f"--pid-file={c.home}/pid", "--user=root",
-                     f"--log-error={c.home}/log.err", "--skip-networking", "--max-connections=300",
+    server = c.start(find_program("mariadbd", "mysqld"), "--no-defaults", "--user=root",
+                     f"--datadir={c.home}/data", f"--socket={c.home}/socket",
+                     f"--pid-file={c.home}/pid", f"--log-error={c.home}/log.err",
+                     "--skip-networking", "--max-connections=300",
                      "--innodb-flush-log-at-trx-commit=2", *SMALL, *options)
     server.wait_for("answers on its socket", lambda: greets(c), limit_s=30)
     c.runs_under_weft(server)
@@ -68,7 +69,8 @@ def ends_clean(c, server):
 
 def count_together(c, server, nr_clients, nr_updates):
     """Row locks between connections: every increment must be there in the end."""
-    sql(c, "create database d; create table d.t (n bigint) engine=innodb; insert into d.t values (0)")
+    sql(c, "create database d; create table d.t (n bigint) engine=innodb;"
+           "insert into d.t values (0)")
     updates = "begin; update d.t set n = n + 1; commit;" * nr_updates
     clients.run_clients(server, nr_clients, lambda i: sql(c, updates))
     c.equal(sql(c, "select n from d.t"), [str(nr_clients * nr_updates)], "sum of all increments")
@@ -100,21 +102,21 @@ def sleeping_and_killed_connections(c):
     # Whether a killed connection is logged as aborted depends on who comes first.
     server = start(c, "--log-warnings=1")
 
-    def client(i):
+    def ask(i):
         if i % 2:
             sql(c, "select sleep(0.5), get_lock('l', 20), release_lock('l')")
         else:
             sql(c, "select benchmark(200000, md5('x'))")
-    clients.run_clients(server, 20, client)
-    sleeper = c.start(find_program("mariadb", "mysql"), "--no-defaults", f"--socket={c.home}/socket",
-                      "--user=root", "-e", "select sleep(600)", native=True)
+    clients.run_clients(server, 20, ask)
+    client = [find_program("mariadb", "mysql"), "--no-defaults", f"--socket={c.home}/socket",
+              "--user=root", "-e", "select sleep(600)"]
+    sleeper = c.start(*client, native=True)
     find = "select id from information_schema.processlist where info like 'select sleep(600)%'"
     server.wait_for("shows the sleeper", lambda: sql(c, find))
     sql(c, f"kill {sql(c, find)[0]}")
     c.check(sleeper.wait(20) != 0, "the killed connection ended well")
     # A statement that still runs must not hold up the shutdown.
-    last = c.start(find_program("mariadb", "mysql"), "--no-defaults", f"--socket={c.home}/socket",
-                   "--user=root", "-e", "select sleep(600)", native=True)
+    last = c.start(*client, native=True)
     server.wait_for("shows the last sleeper", lambda: sql(c, find))
     ends_clean(c, server)
     last.wait(20)

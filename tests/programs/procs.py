@@ -4,9 +4,9 @@ Processes of the program tests: start, wait, look at, stop, and account for ever
 
 Used by: harness.py, which is what a test script imports.
 
-Invariant: whatever a test starts stays a descendant of the test (we are the subreaper), in a session
-of its own; so the tree below us is exactly what we may look at and kill, daemons included, and a
-process that is still there after a case is one that the program left behind.
+Invariant: whatever a test starts stays a descendant of the test (we are the subreaper), in a
+session of its own; so the tree below us is exactly what we may look at and kill, daemons included,
+and a process that is still there after a case is one that the program left behind.
 """
 
 import ctypes
@@ -19,6 +19,7 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 MAX_TASKS_SHOWN = 40
+MAX_PROCESSES_SHOWN = 20
 DUMP_LIMIT_S = 10
 
 
@@ -82,17 +83,21 @@ def read_proc(path):
         return f"({err.strerror})"
 
 
-def show_state(pid, weft):
-    """What a hung process does: weft's own dump first, then the kernel's view of every task."""
-    note(f"--- process {describe(pid)}")
-    if weft:
-        try:
-            dump = subprocess.run([weft, "dump", str(pid)], timeout=DUMP_LIMIT_S,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT)
-            note(dump.stdout.decode(errors="replace"))
-        except (OSError, subprocess.TimeoutExpired) as err:
-            note(f"weft dump {pid}: {err}")
+def weft_dump(pid, weft):
+    """True if the process answered."""
+    try:
+        dump = subprocess.run([weft, "dump", str(pid)], timeout=DUMP_LIMIT_S,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        note(dump.stdout.decode(errors="replace"))
+        return True
+    except (OSError, subprocess.TimeoutExpired) as err:
+        note(f"weft dump {pid}: {err}")
+        return False
+
+
+def show_tasks(pid):
+    """The kernel's view of every task of a process."""
     status = read_proc(f"/proc/{pid}/status").splitlines()
     note("\n".join(line for line in status if line.startswith(("Sig", "Shd", "Threads"))))
     try:
@@ -109,10 +114,18 @@ def show_state(pid, weft):
         note(f"... and {len(tasks) - MAX_TASKS_SHOWN} more tasks")
 
 
-def show_trees(roots, weft):
-    for root in roots:
-        for pid in [root, *descendants(root)]:
-            show_state(pid, weft)
+def show_processes(pids, weft):
+    """
+    What hung processes do: weft's own dump first, then the kernel's view. One that does not answer
+    ends the dumps, so that the time this takes has a bound.
+    """
+    for pid in pids[:MAX_PROCESSES_SHOWN]:
+        note(f"--- process {describe(pid)}")
+        if weft and not weft_dump(pid, weft):
+            weft = None
+        show_tasks(pid)
+    if len(pids) > MAX_PROCESSES_SHOWN:
+        note(f"... and {len(pids) - MAX_PROCESSES_SHOWN} more processes")
 
 
 def reap_orphans(known):
@@ -200,18 +213,11 @@ class Program:
         return self.popen.poll() is None
 
     def fail(self, why):
-        """Say all we know about a program that misbehaves, end it, and fail the case."""
+        """Say what a program that misbehaves is doing, end it, and fail the case."""
         if self.is_alive():
-            show_trees([self.pid], self.runner.weft)
+            show_processes([self.pid, *descendants(self.pid)], self.runner.weft)
         self.kill()
-        self.show_output()
         raise StepFailed(f"{self.name}: {why}")
-
-    def show_output(self):
-        for title, text in (("stdout", self.out), ("stderr", self.err)):
-            if text:
-                note(f"--- {self.name} {title} (end)")
-                note("\n".join(text.splitlines()[-30:]))
 
     def wait(self, limit_s):
         """The exit status (negative: signal); a program that does not end in time is a failure."""
@@ -253,8 +259,9 @@ class Program:
 
     def become_idle(self):
         """
-        Give it the time to reach its wait. Servers test a flag and then poll, so a signal in between
-        is lost natively too; nothing in /proc tells an outsider, under weft as without, when it is there.
+        Give it the time to reach its wait. Servers test a flag and then poll, so a signal in
+        between is lost natively too, and nothing in /proc says, under weft as without, when a
+        thread waits.
         """
         time.sleep(0.3)
 

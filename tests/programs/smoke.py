@@ -120,8 +120,8 @@ def curl_fetches_many_pages(c):
     curl = find_program("curl")
     # By name: the resolver thread of libcurl is the thread here.
     url = f"http://localhost:{port}/n[1-100]"
-    result = c.call(curl, "-4", "-q", "-sS", "--no-progress-meter", "--noproxy", "*", "-Z", "--parallel-max", 20, url,
-                    "-o", f"{c.home}/page#1", limit_s=60)
+    result = c.call(curl, "-4", "-q", "-sS", "--no-progress-meter", "--noproxy", "*", "-Z",
+                    "--parallel-max", 20, url, "-o", f"{c.home}/page#1", limit_s=60)
     c.equal(result.err, "", "stderr")
     for n in range(1, 101):
         c.equal((c.home / f"page{n}").read_bytes(), clients.page(f"/n{n}"), f"page {n}")

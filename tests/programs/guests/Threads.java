@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What Java programs do with threads, one case per process: `java Threads CASE`, `--list`.
- * Run by ../java.py, which compiles it. A case throws when something is wrong; its last line is `ok CASE`.
+ * Compiled and run by ../java.py. A case throws when something is wrong; its last line is
+ * `ok CASE`.
  */
 import java.io.*;
 import java.net.*;

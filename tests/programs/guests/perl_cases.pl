@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What Perl programs do with threads and processes: `perl_cases.pl CASE`, `--list`. Run by ../perl.py.
-# A case dies when something is wrong; its last line on stdout is `ok CASE`.
+# What Perl programs do with threads and processes: `perl_cases.pl CASE`, `--list`.
+# Run by ../perl.py. A case dies when something is wrong; its last line on stdout is `ok CASE`.
 
 use strict;
 use warnings;

@@ -25,7 +25,10 @@ def now
 end
 
 def in_threads(nr)
-  Array.new(nr) { |i| Thread.new { Thread.current.report_on_exception = false; yield i } }.map(&:value)
+  threads = Array.new(nr) do |i|
+    Thread.new { Thread.current.report_on_exception = false; yield i }
+  end
+  threads.map(&:value)
 end
 
 story :threads_return_values do
@@ -50,7 +53,11 @@ end
 
 story :mutex_protects_a_counter do
   mutex, total = Mutex.new, 0
-  in_threads(20) { 500.times { mutex.synchronize { n = total; Thread.pass if n % 50 == 0; total = n + 1 } } }
+  in_threads(20) do
+    500.times do
+      mutex.synchronize { n = total; Thread.pass if n % 50 == 0; total = n + 1 }
+    end
+  end
   check total == 10_000
 end
 
@@ -221,7 +228,8 @@ story :popen_both_ways do
   out, err, status = Open3.capture3("cat; echo bad >&2; exit 4", stdin_data: "in")
   check [out, err, status.exitstatus] == ["in", "bad\n", 4]
   big = "x" * 1_000_000
-  check IO.popen(["cat"], "r+") { |io| Thread.new { io.write(big); io.close_write }; io.read } == big
+  back = IO.popen(["cat"], "r+") { |io| Thread.new { io.write(big); io.close_write }; io.read }
+  check back == big
 end
 
 story :pipes_and_select do
@@ -274,7 +282,8 @@ story :files_and_locks_in_threads do
         File.open(file.path, "a") { |f| f.flock(File::LOCK_EX); f.puts("#{i} #{n}"); f.fsync }
       end
     end
-    check File.readlines(file.path).sort == (0...10).flat_map { |i| (0...10).map { |n| "#{i} #{n}\n" } }.sort
+    expected = (0...10).flat_map { |i| (0...10).map { |n| "#{i} #{n}\n" } }
+    check File.readlines(file.path).sort == expected.sort
   end
 end
 
