@@ -13,7 +13,8 @@ static void *counts(void *arg)
 	return arg;
 }
 
-static void child_side(pid_t parent, pthread_t self, int depth)
+/* Returns the exit status of this generation. */
+static int child_side(pid_t parent, pthread_t self, int depth)
 {
 	pthread_t t[10];
 	int counter = 0;
@@ -32,10 +33,11 @@ static void child_side(pid_t parent, pthread_t self, int depth)
 		pid_t me = getpid(), pid = fork();
 
 		if (pid == 0)
-			child_side(me, self, depth - 1);
+			_exit(child_side(me, self, depth - 1));
+		CHECK_SYS(pid);
 		reap(pid);
 	}
-	_exit(finish() ? 1 : depth == 2 ? 42 : 0);
+	return finish() ? 1 : depth == 2 ? 42 : 0;
 }
 
 static void *forks(void *arg)
@@ -46,7 +48,7 @@ static void *forks(void *arg)
 	in_thread = 6;
 	pid = fork();
 	if (pid == 0)
-		child_side(parent, pthread_self(), 2);
+		_exit(child_side(parent, pthread_self(), 2));
 	CHECK_SYS(pid);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);

@@ -9,6 +9,7 @@
 #define BIG (3 << 20)
 
 static int fds[2];
+static void *volatile bad_address = (void *)8; /* volatile: unknown to the compiler */
 static volatile sig_atomic_t nr_sigpipe;
 static pthread_t sigpipe_thread;
 
@@ -108,7 +109,7 @@ int main(void)
 		sum -= len;
 	CHECK(len == -1 && errno == EAGAIN);
 	CHECK_EQ(sum, 0);
-	CHECK_ERRNO(write(fds[1], (void *)8, 1), EFAULT);
+	CHECK_ERRNO(write(fds[1], bad_address, 1), EFAULT);
 	CHECK_ERRNO(write(fds[0], "x", 1), EBADF);
 	ok("non-blocking: EAGAIN when full and when empty");
 	return finish();

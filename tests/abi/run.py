@@ -273,11 +273,13 @@ def worker_list(text):
 
 
 def add_common_arguments(parser):
-    parser.add_argument("--weft", help="the weft command; without it only the native run is made")
+    parser.add_argument("--weft", metavar="PATH",
+                        help="the weft command; without it only the native run is made")
     parser.add_argument("--workers", type=worker_list, default=[1, 2, 4], metavar="N,N,...")
     parser.add_argument("--times", type=int, default=1, metavar="N")
-    parser.add_argument("--seed", type=int, metavar="N", help="passed to weft run; run i gets N + i")
-    parser.add_argument("--timeout", type=float, default=default_timeout(), metavar="SECONDS")
+    parser.add_argument("--seed", type=int, metavar="N",
+                        help="passed to weft run; run i gets N + i")
+    parser.add_argument("--timeout", type=float, default=default_timeout(), metavar="S")
 
 
 def main():

@@ -6,6 +6,7 @@
 #include "check.h"
 
 static int fds[2];
+static char *volatile bad_address = (char *)8; /* volatile: unknown to the compiler */
 
 static void *blocks(void *arg)
 {
@@ -37,7 +38,7 @@ static void *acts(void *what)
 		kill(getpid(), SIGKILL);
 		break;
 	case 's':
-		*(volatile char *)8 = 1;
+		*bad_address = 1;
 		break;
 	case 't':
 		pthread_kill(pthread_self(), SIGTERM);

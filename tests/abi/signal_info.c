@@ -50,7 +50,7 @@ static void *receives(void *arg)
 	CHECK_EQ(seen.si_pid, getpid());
 	CHECK_EQ(seen.si_uid, getuid());
 	CHECK(pthread_equal(seen_thread, pthread_self()));
-	CHECK((char *)seen_stack > &here - 65536 && (char *)seen_stack < &here + 65536);
+	CHECK(llabs((intptr_t)seen_stack - (intptr_t)&here) < 65536);
 	CHECK_PT(pthread_sigqueue(pthread_self(), SIGUSR1, value));
 	expect(SIGUSR1, SI_QUEUE);
 	CHECK_EQ(seen.si_value.sival_int, 4711);
