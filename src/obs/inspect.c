@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The layout of the runtime, as data; see inspect.h. Nothing in the process reads it.
+ */
+#include "obs/inspect.h"
+#include "linux/abi.h"
+#include "sched/runtime.h"
+
+#define FIELD(type, member)                                                                      \
+	{                                                                                        \
+		#type "." #member, (uint32_t)offsetof(struct type, member),                      \
+			(uint32_t)sizeof(((struct type *)0)->member)                             \
+	}
+#define SIZE(type)                                                                               \
+	{                                                                                        \
+		#type, 0, (uint32_t)sizeof(struct type)                                          \
+	}
+
+static const struct wf_inspect_field fields[] = {
+	SIZE(wf_runtime),
+	FIELD(wf_runtime, started),
+	FIELD(wf_runtime, pid),
+	FIELD(wf_runtime, nr_workers),
+	FIELD(wf_runtime, workers),
+	FIELD(wf_runtime, kthreads),
+	FIELD(wf_runtime, nr_kthreads),
+	FIELD(wf_runtime, door),
+	FIELD(wf_runtime, nr_idle),
+	FIELD(wf_runtime, nr_searching),
+	FIELD(wf_runtime, nr_vacant),
+	FIELD(wf_runtime, coarse_now),
+	FIELD(wf_runtime, monitor_armed),
+
+	SIZE(wf_thread_table),
+	FIELD(wf_thread_table, slots),
+	FIELD(wf_thread_table, object_bytes),
+	FIELD(wf_thread_table, nr_slots),
+
+	SIZE(wf_kthread),
+	FIELD(wf_kthread, cur),
+	FIELD(wf_kthread, prev),
+	FIELD(wf_kthread, worker),
+	FIELD(wf_kthread, insys),
+	FIELD(wf_kthread, sleep_word),
+	FIELD(wf_kthread, is_door),
+	FIELD(wf_kthread, tid),
+	FIELD(wf_kthread, index),
+	FIELD(wf_kthread, ring),
+	FIELD(wf_kthread, call_nr),
+
+	SIZE(wf_worker),
+	FIELD(wf_worker, kthread),
+	FIELD(wf_worker, index),
+	FIELD(wf_worker, is_vacant),
+	FIELD(wf_worker, rq),
+	FIELD(wf_worker, inbox),
+	FIELD(wf_runq, nr),
+
+	SIZE(wf_thread),
+	FIELD(wf_thread, sp),
+	FIELD(wf_thread, state),
+	FIELD(wf_thread, attention),
+	FIELD(wf_thread, kthread),
+	FIELD(wf_thread, next),
+	FIELD(wf_thread, home),
+	FIELD(wf_thread, level),
+	FIELD(wf_thread, wait_kind),
+	FIELD(wf_thread, is_preempted),
+	FIELD(wf_thread, tid),
+	FIELD(wf_thread, wait_what),
+	FIELD(wf_thread, wait_since),
+	FIELD(wf_thread, timer),
+	FIELD(wf_thread, tls),
+	FIELD(wf_thread, nr_switches),
+	FIELD(wf_thread, run_ns),
+	FIELD(wf_timer, armed),
+	FIELD(wf_timer, deadline),
+
+	SIZE(lx_thread),
+	FIELD(lx_thread, child_tid),
+	FIELD(lx_thread, sig_mask),
+	FIELD(lx_thread, sig_pending),
+	FIELD(lx_thread, sig_awaited),
+	FIELD(lx_thread, stack_low),
+	FIELD(lx_thread, stack_high),
+	FIELD(lx_thread, name),
+	FIELD(lx_process, nr_threads),
+	FIELD(lx_process, main),
+	FIELD(lx_process, parked),
+
+	SIZE(wf_trace_ring),
+	FIELD(wf_trace_ring, next),
+	FIELD(wf_trace_ring, events),
+	SIZE(wf_trace_event),
+	FIELD(wf_trace_event, cycles),
+	FIELD(wf_trace_event, event),
+	FIELD(wf_trace_event, tid),
+	FIELD(wf_trace_event, a),
+	FIELD(wf_trace_event, b),
+
+	/* A preempted thread's saved context: r12 in the frame at sp is the save area. */
+	{ "save_area.uc", WF_SAVE_AREA_UC, sizeof(void *) },
+};
+
+#define STATE(value, name)                                                                       \
+	{                                                                                        \
+		"state", name, value                                                             \
+	}
+#define WAIT(value, name)                                                                        \
+	{                                                                                        \
+		"wait", name, value                                                              \
+	}
+#define EVENT(value, name)                                                                       \
+	{                                                                                        \
+		"event", name, value                                                             \
+	}
+
+static const struct wf_inspect_value values[] = {
+	STATE(WF_FREE, "free"),
+	STATE(WF_NEW, "new"),
+	STATE(WF_READY, "ready"),
+	STATE(WF_RUNNING, "running"),
+	STATE(WF_PARKING, "parking"),
+	STATE(WF_PARKED, "parked"),
+	STATE(WF_WOKEN, "woken"),
+	STATE(WF_DEAD, "dead"),
+
+	WAIT(WF_WAIT_NONE, "none"),
+	WAIT(WF_WAIT_FUTEX, "futex"),
+	WAIT(WF_WAIT_FD, "fd"),
+	WAIT(WF_WAIT_POLL, "poll"),
+	WAIT(WF_WAIT_SLEEP, "sleep"),
+	WAIT(WF_WAIT_SIGNAL, "signal"),
+	WAIT(WF_WAIT_CALL, "call"),
+
+	EVENT(WF_EV_SPAWN, "spawn"),
+	EVENT(WF_EV_EXIT, "exit"),
+	EVENT(WF_EV_PARK, "park"),
+	EVENT(WF_EV_UNPARK, "unpark"),
+	EVENT(WF_EV_RUN, "run"),
+	EVENT(WF_EV_YIELD, "yield"),
+	EVENT(WF_EV_PREEMPT, "preempt"),
+	EVENT(WF_EV_STEAL, "steal"),
+	EVENT(WF_EV_HANDOFF, "handoff"),
+	EVENT(WF_EV_IDLE, "idle"),
+	EVENT(WF_EV_SYSCALL, "syscall"),
+	EVENT(WF_EV_SIGNAL, "signal"),
+	EVENT(WF_EV_HANDLER, "handler"),
+	EVENT(WF_EV_KICK, "kick"),
+
+	{ "const", "state_mask", WF_STATE_MASK },
+	{ "const", "trace_events", WF_TRACE_EVENTS },
+};
+
+_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 7 && WF_EV_NR == 15, "name the new values above");
+
+static const struct wf_inspect_root roots[] = {
+	{ "wf_runtime", &wf_rt },
+	{ "wf_thread_table", &wf_thread_table },
+	{ "lx_process", &lx },
+};
+
+/* Volatile as a whole would say too much: it is constant, but the compiler must not drop it. */
+WF_EXPORT const struct wf_inspect weft_inspect = {
+	.magic = WF_INSPECT_MAGIC,
+	.version = WF_INSPECT_VERSION,
+	.nr_fields = ARRAY_LEN(fields),
+	.nr_values = ARRAY_LEN(values),
+	.nr_roots = ARRAY_LEN(roots),
+	.fields = fields,
+	.values = values,
+	.roots = roots,
+};
