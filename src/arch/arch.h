@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The contract of one CPU family: everything that sched/ and above may ask of arch/<cpu>/.
+ *
+ * A port supplies: the switch, the first frame of a thread, thread pointer access, the per-kernel-thread
+ * base pointer, raw system calls, the gate entry and its frame, the signal frame, and the raw clone stubs.
+ * The offsets that assembly relies on are listed in arch/<cpu>/offsets.h and asserted on the C side.
+ */
+#ifndef WF_ARCH_ARCH_H
+#define WF_ARCH_ARCH_H
+
+#include "base/base.h"
+
+struct wf_kthread; /* one kernel thread; sched/worker.h */
+struct wf_frame;   /* the registers of an intercepted system call; arch/<cpu>/frame.h */
+
+/*
+ * Save the callee-saved registers and the floating-point control words on the current stack, store the
+ * stack pointer in *save_sp, and go on where to_sp was saved. Ends in an indirect jump, never in a return:
+ * the return predictor would be wrong every time.
+ */
+void wf_arch_switch(void **save_sp, void *to_sp);
+
+/* Like wf_arch_switch() for a context that is never resumed. */
+WF_NORETURN void wf_arch_switch_last(void *to_sp);
+
+/*
+ * Build a switch frame below top that enters entry(arg) with top's alignment honoured; returns the sp to
+ * switch to. entry never returns.
+ */
+void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg);
+
+/* Build a switch frame below frame that finishes the switch and then leaves the gate through frame. */
+void *wf_arch_make_gate_context(struct wf_frame *frame);
+
+/* Thread pointer of the running thread (FS base on x86-64). */
+uintptr_t wf_arch_get_tls(void);
+void wf_arch_set_tls(uintptr_t tls);
+
+/* The kernel thread that we run on, or NULL for a kernel thread that is not weft's. */
+void wf_arch_set_self(struct wf_kthread *k);
+
+/* True when user space may read and write the base registers and this CPU family is complete. */
+bool wf_arch_supported(const char **out_why);
+
+/*
+ * Start a kernel thread that shares everything with this process and calls fn(arg) on the given stack; fn
+ * never returns. Returns its tid or -errno.
+ */
+long wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid);
+
+/* Enter a signal frame whose first word (the return address) was already popped: sp points to the ucontext. */
+WF_NORETURN void wf_arch_sigreturn(void *sp);
+
+/* Start a signal handler on sp, whose top word is the address to return to. */
+WF_NORETURN void wf_arch_enter_handler(void *sp, void *handler, long sig, void *info, void *uc);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The C side of arch.h for x86-64: first frames, base registers, kernel thread start. */
+#include "arch/arch.h"
+#include "arch/x86_64/cpu.h"
+#include "arch/x86_64/frame.h"
+
+#include <asm/unistd.h>
+#include <elf.h>
+#include <linux/sched.h>
+
+#define HWCAP2_FSGSBASE 2u
+#define MXCSR_DEFAULT 0x1f80u
+#define X87CW_DEFAULT 0x37fu
+
+void wf_arch_context_start(void);
+void wf_arch_gate_thread_start(void);
+long wf_arch_spawn_raw(unsigned long flags, void *stack_top, int *ptid);
+
+/* What wf_arch_switch() pops; see switch.S. */
+struct switch_frame {
+	uint32_t mxcsr;
+	uint32_t x87cw;
+	uint64_t rbx, r12, r13, r14, r15, rbp;
+	void (*continue_at)(void);
+};
+
+_Static_assert(sizeof(struct switch_frame) == 64, "switch.S relies on it");
+
+void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg)
+{
+	struct switch_frame *f = (void *)(WF_ALIGN_DOWN((uintptr_t)top, 16ul) - sizeof(*f));
+
+	*f = (struct switch_frame){
+		.mxcsr = MXCSR_DEFAULT,
+		.x87cw = X87CW_DEFAULT,
+		.rbx = (uint64_t)entry,
+		.r12 = (uint64_t)arg,
+		.continue_at = wf_arch_context_start,
+	};
+	return f;
+}
+
+void *wf_arch_make_gate_context(struct wf_frame *frame)
+{
+	struct switch_frame *f = (struct switch_frame *)frame - 1;
+	uint32_t mxcsr;
+	uint16_t x87cw;
+
+	/* A new thread inherits its maker's rounding modes, as clone(2) has it. */
+	__asm__("stmxcsr %0" : "=m"(mxcsr));
+	__asm__("fnstcw %0" : "=m"(x87cw));
+	*f = (struct switch_frame){
+		.mxcsr = mxcsr,
+		.x87cw = x87cw,
+		.rbx = (uint64_t)frame,
+		.continue_at = wf_arch_gate_thread_start,
+	};
+	return f;
+}
+
+uintptr_t wf_arch_get_tls(void)
+{
+	return wf_cpu_fsbase();
+}
+
+void wf_arch_set_tls(uintptr_t tls)
+{
+	wf_cpu_set_fsbase(tls);
+}
+
+void wf_arch_set_self(struct wf_kthread *k)
+{
+	wf_cpu_set_gsbase((uintptr_t)k);
+}
+
+long wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid)
+{
+	/* The thread pointer stays the creator's until the first switch: a worker context uses no TLS. */
+	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+				    CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID;
+	void **sp = (void **)WF_ALIGN_DOWN((uintptr_t)stack_top, 16ul) - 2;
+
+	sp[0] = (void *)fn;
+	sp[1] = arg;
+	return wf_arch_spawn_raw(flags, sp, out_tid);
+}

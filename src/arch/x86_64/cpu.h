@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Small inline pieces of x86-64: pause, cycle counter, base registers, raw system calls.
+ *
+ * Nothing here touches errno, TLS or vector registers.
+ */
+#ifndef WF_ARCH_X86_64_CPU_H
+#define WF_ARCH_X86_64_CPU_H
+
+#include "arch/x86_64/offsets.h"
+#include "base/base.h"
+
+WF_INLINE void wf_cpu_pause(void)
+{
+	__asm__ volatile("pause" ::: "memory");
+}
+
+WF_INLINE uint64_t wf_cpu_cycles(void)
+{
+	uint32_t lo, hi;
+
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+
+WF_INLINE uintptr_t wf_cpu_fsbase(void)
+{
+	uintptr_t v;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(v));
+	return v;
+}
+
+WF_INLINE void wf_cpu_set_fsbase(uintptr_t v)
+{
+	__asm__ volatile("wrfsbase %0" ::"r"(v) : "memory");
+}
+
+WF_INLINE uintptr_t wf_cpu_gsbase(void)
+{
+	uintptr_t v;
+
+	__asm__ volatile("rdgsbase %0" : "=r"(v));
+	return v;
+}
+
+WF_INLINE void wf_cpu_set_gsbase(uintptr_t v)
+{
+	__asm__ volatile("wrgsbase %0" ::"r"(v) : "memory");
+}
+
+WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#endif

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The common entry of intercepted system calls, and every way out of it.
+ *
+ * A trampoline (gate/patch.c) arrives here with rsp lowered by the red zone, r11 = address behind the
+ * system call instruction, rcx = where to resume; everything else as the program left it. Like the kernel
+ * we may destroy rcx and r11, return in rax, and preserve all the rest, vector registers included: C code
+ * behind this entry is compiled for general registers only.
+ *
+ * The unwinder sees the frame as called from the system call instruction itself (return address at CFA-136),
+ * so exception tables and cancellation landing pads of the caller apply.
+ *
+ * The exit tests the thread's attention word and then restores registers. A kick that lands between the
+ * two is sent back to the test by the kick handler (wf_arch_gate_exit_begin .. wf_arch_gate_exit_end), so a
+ * signal posted at any instant is seen before the program runs on.
+ */
+#include "arch/asm.h"
+#include "arch/x86_64/offsets.h"
+
+#define NR_CLONE 56
+#define NR_VFORK 58
+#define NR_CLONE3 435
+
+	.data
+	.balign 4
+LABEL(wf_arch_gate_on)	/* 0: no thread was made yet, pass everything through; 1: weft answers */
+	.long	0
+
+	.text
+
+	.macro SAVE_FRAME
+	pushq	%r11
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rip, 0
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	pushq	%rax
+	.cfi_adjust_cfa_offset 8
+	pushq	%r8
+	.cfi_adjust_cfa_offset 8
+	pushq	%r9
+	.cfi_adjust_cfa_offset 8
+	pushq	%r10
+	.cfi_adjust_cfa_offset 8
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r12, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r13, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r14, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r15, 0
+	movq	%rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	andq	$-16, %rsp
+	cld
+	.endm
+
+	/* CFA and register rules of code that runs with rsp = rbx = frame. */
+	.macro CFI_IN_FRAME reg
+	.cfi_def_cfa \reg, WF_FRAME_BYTES + WF_RED_ZONE
+	.cfi_offset %rip, -136
+	.cfi_offset %r15, WF_FRAME_R15 - 256
+	.cfi_offset %r14, WF_FRAME_R14 - 256
+	.cfi_offset %r13, WF_FRAME_R13 - 256
+	.cfi_offset %r12, WF_FRAME_R12 - 256
+	.cfi_offset %rbp, WF_FRAME_RBP - 256
+	.cfi_offset %rbx, WF_FRAME_RBX - 256
+	.endm
+
+	.macro RESTORE_CALLEE_AND_ARGS
+	movq	WF_FRAME_R15(%rsp), %r15
+	movq	WF_FRAME_R14(%rsp), %r14
+	movq	WF_FRAME_R13(%rsp), %r13
+	movq	WF_FRAME_R12(%rsp), %r12
+	movq	WF_FRAME_RBP(%rsp), %rbp
+	movq	WF_FRAME_RBX(%rsp), %rbx
+	movq	WF_FRAME_R10(%rsp), %r10
+	movq	WF_FRAME_R9(%rsp), %r9
+	movq	WF_FRAME_R8(%rsp), %r8
+	movq	WF_FRAME_RAX(%rsp), %rax
+	movq	WF_FRAME_RDX(%rsp), %rdx
+	movq	WF_FRAME_RSI(%rsp), %rsi
+	movq	WF_FRAME_RDI(%rsp), %rdi
+	movq	WF_FRAME_RESUME(%rsp), %rcx
+	movq	WF_FRAME_NEXT(%rsp), %r11
+	.endm
+
+FUNC(wf_arch_gate_entry)
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+	cmpl	$0, wf_arch_gate_on(%rip)
+	je	.Lnot_started
+.Lstarted:
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	rdgsbase %rcx
+	testq	%rcx, %rcx
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	jz	.Lforeign
+	cmpl	$NR_VFORK, %eax
+	je	.Lvfork
+.Lfull:
+	SAVE_FRAME
+	movq	%rbx, %rdi
+	call	wf_linux_enter
+	movq	%rbx, %rsp
+	.cfi_endproc
+
+	/* rsp = frame. Nothing but the frame is live. */
+LABEL(wf_arch_gate_exit_begin)
+	.cfi_startproc
+	CFI_IN_FRAME %rsp
+	movq	%gs:WF_KT_CUR, %rcx
+	cmpl	$0, WF_T_ATTENTION(%rcx)
+	jne	.Lattention
+.Lrestore:
+#ifdef WF_POISON
+	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+	vpcmpeqd %ymm\n, %ymm\n, %ymm\n
+	.endr
+#endif
+	RESTORE_CALLEE_AND_ARGS
+	leaq	WF_FRAME_BYTES + WF_RED_ZONE(%rsp), %rsp
+	.cfi_def_cfa %rsp, 0
+	.cfi_restore %r15
+	.cfi_restore %r14
+	.cfi_restore %r13
+	.cfi_restore %r12
+	.cfi_restore %rbp
+	.cfi_restore %rbx
+	.cfi_register %rip, %r11
+LABEL(wf_arch_gate_exit_last)
+	jmp	*%rcx
+LABEL(wf_arch_gate_exit_end)
+	.cfi_endproc
+
+.Lattention:
+	.cfi_startproc
+	CFI_IN_FRAME %rbx
+	movq	%rsp, %rbx
+	andq	$-16, %rsp
+	movq	%rbx, %rdi
+	call	wf_linux_attention
+	movq	%rbx, %rsp
+	jmp	wf_arch_gate_exit_begin
+	.cfi_endproc
+
+	/* void wf_arch_gate_leave(frame): leave natively; this kernel thread is a plain process now. */
+FUNC(wf_arch_gate_leave)
+	.cfi_startproc
+	CFI_IN_FRAME %rdi
+	movq	%rdi, %rsp
+	jmp	.Lrestore
+	.cfi_endproc
+
+	/* No weft thread exists, or we are none: only the calls that make one are of interest. */
+.Lnot_started:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+.Lforeign:
+	cmpl	$NR_CLONE3, %eax
+	je	.Lmaking
+	cmpl	$NR_CLONE, %eax
+	je	.Lmaking
+.Lpass:
+	cmpl	$NR_VFORK, %eax
+	je	.Lraw_vfork
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	pushq	%r11
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rip, 0
+	syscall
+	popq	%r11
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %r11
+	leaq	WF_RED_ZONE(%rsp), %rsp
+	jmp	*%rcx
+	.cfi_endproc
+
+	/* The child borrows our stack: nothing of ours may lie on it. rdx and r9 are dead across vfork(). */
+.Lraw_vfork:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+	movq	%rcx, %r9
+	movq	%r11, %rdx
+	syscall
+	movq	%rdx, %r11
+	leaq	WF_RED_ZONE(%rsp), %rsp
+	jmp	*%r9
+	.cfi_endproc
+
+	/*
+	 * clone or clone3 before the first thread, or by a kernel thread that is not weft's: into C, which
+	 * decides; may return as a weft thread.
+	 */
+.Lmaking:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	SAVE_FRAME
+	movq	%rbx, %rdi
+	call	wf_linux_enter
+	movq	%rbx, %rsp
+	CFI_IN_FRAME %rsp
+	rdgsbase %rcx
+	testq	%rcx, %rcx
+	jnz	wf_arch_gate_exit_begin
+	jmp	.Lrestore
+	.cfi_endproc
+
+	/* vfork under weft: hand the worker on, run the call with no frame of ours live, take a worker again. */
+.Lvfork:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	SAVE_FRAME
+	movq	%rbx, %rdi
+	call	wf_linux_vfork_begin
+	movq	%rbx, %rsp
+	CFI_IN_FRAME %rsp
+	RESTORE_CALLEE_AND_ARGS
+	movq	WF_FRAME_NR(%rsp), %rax
+	leaq	WF_FRAME_BYTES(%rsp), %rsp
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_restore %r15
+	.cfi_restore %r14
+	.cfi_restore %r13
+	.cfi_restore %r12
+	.cfi_restore %rbp
+	.cfi_restore %rbx
+	movq	%rcx, %r9
+	movq	%r11, %rdx
+	.cfi_register %rip, %rdx
+	syscall
+	testq	%rax, %rax
+	jz	.Lvfork_child
+	movq	%r9, %rcx
+	movq	%rdx, %r11
+	.cfi_register %rip, %r11
+	SAVE_FRAME
+	movq	%rbx, %rdi
+	call	wf_linux_vfork_end
+	movq	%rbx, %rsp
+	CFI_IN_FRAME %rsp
+	jmp	wf_arch_gate_exit_begin
+	.cfi_endproc
+
+	/* In the child: the program's own signal mask, and no weft identity. */
+.Lvfork_child:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %rdx
+	movq	%rdi, %r8
+	movq	%rdx, %rcx
+	movq	%gs:WF_KT_SELF, %rsi
+	addq	$WF_KT_FORK_MASK, %rsi
+	movl	$2, %edi
+	pushq	%rcx
+	xorl	%edx, %edx
+	movl	$8, %r10d
+	movl	$14, %eax
+	syscall
+	popq	%r11
+	movq	%r8, %rdi
+	xorl	%eax, %eax
+	wrgsbase %rax
+	leaq	WF_RED_ZONE(%rsp), %rsp
+	jmp	*%r9
+	.cfi_endproc
+END_FUNC(wf_arch_gate_entry)
+
+/* First instructions of a new thread: rbx = its frame. The call it was cloned by returns 0. */
+FUNC(wf_arch_gate_thread_start)
+	.cfi_startproc
+	.cfi_undefined %rip
+	movq	%rbx, %rsp
+	andq	$-16, %rsp
+	call	wf_linux_thread_started
+	movq	%rbx, %rsp
+	jmp	wf_arch_gate_exit_begin
+	.cfi_endproc
+END_FUNC(wf_arch_gate_thread_start)
+
+/*
+ * long wf_arch_raw_clone(nr, a, b, c, d, e): a clone whose child may run on another stack that already holds
+ * a copy of the caller's frame at its top (rsp = frame there), and which leaves the gate natively.
+ * rdi=nr rsi=a rdx=b rcx=c r8=d r9=e
+ */
+FUNC(wf_arch_raw_clone)
+	.cfi_startproc
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movq	%rdx, %rsi
+	movq	%rcx, %rdx
+	movq	%r8, %r10
+	movq	%r9, %r8
+	syscall
+	testq	%rax, %rax
+	jz	1f
+	ret
+	.cfi_endproc
+1:	.cfi_startproc
+	CFI_IN_FRAME %rsp
+	wrgsbase %rax
+	RESTORE_CALLEE_AND_ARGS
+	xorl	%eax, %eax
+	leaq	WF_FRAME_BYTES + WF_RED_ZONE(%rsp), %rsp
+	.cfi_def_cfa %rsp, 0
+	.cfi_restore %r15
+	.cfi_restore %r14
+	.cfi_restore %r13
+	.cfi_restore %r12
+	.cfi_restore %rbp
+	.cfi_restore %rbx
+	.cfi_register %rip, %r11
+	jmp	*%rcx
+	.cfi_endproc
+END_FUNC(wf_arch_raw_clone)
+
+/*
+ * long wf_arch_raw_call(nr, args[6], attention): a system call that may block, made with the attention word
+ * tested as the last thing before it. A kick between the test and the instruction is moved to the label
+ * behind, as if the kernel had been interrupted (the handler knows the two labels).
+ * rdi=nr rsi=args rdx=attention word
+ */
+FUNC(wf_arch_raw_call)
+	.cfi_startproc
+	movq	%rdi, %rax
+	movq	%rdx, %r11
+	movq	0(%rsi), %rdi
+	movq	16(%rsi), %rdx
+	movq	24(%rsi), %r10
+	movq	32(%rsi), %r8
+	movq	40(%rsi), %r9
+	movq	8(%rsi), %rsi
+LABEL(wf_arch_raw_call_begin)
+	cmpl	$0, (%r11)
+	jne	wf_arch_raw_call_interrupted
+	syscall
+LABEL(wf_arch_raw_call_end)
+	ret
+LABEL(wf_arch_raw_call_interrupted)
+	movq	$-4, %rax
+	ret
+	.cfi_endproc
+END_FUNC(wf_arch_raw_call)
+
+/*
+ * long wf_arch_copy(void *dst, const void *src, size_t n): copy from or to program memory; 0, or -EFAULT
+ * when the fault handler found rip between the two labels.
+ */
+FUNC(wf_arch_copy)
+	.cfi_startproc
+	movq	%rdx, %rcx
+LABEL(wf_arch_copy_begin)
+	rep movsb
+LABEL(wf_arch_copy_end)
+	xorl	%eax, %eax
+	ret
+LABEL(wf_arch_copy_fault)
+	movq	$-14, %rax
+	ret
+	.cfi_endproc
+END_FUNC(wf_arch_copy)
+
+/* long wf_arch_load32(const uint32_t *p, uint32_t *out): as above, one aligned load. */
+FUNC(wf_arch_load32)
+	.cfi_startproc
+LABEL(wf_arch_load32_begin)
+	movl	(%rdi), %eax
+LABEL(wf_arch_load32_end)
+	movl	%eax, (%rsi)
+	xorl	%eax, %eax
+	ret
+	.cfi_endproc
+END_FUNC(wf_arch_load32)
+
+/* long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired): as above; *expected = old value. */
+FUNC(wf_arch_cas32)
+	.cfi_startproc
+	movl	(%rsi), %eax
+LABEL(wf_arch_cas32_begin)
+	lock cmpxchgl %edx, (%rdi)
+LABEL(wf_arch_cas32_end)
+	movl	%eax, (%rsi)
+	xorl	%eax, %eax
+	ret
+	.cfi_endproc
+END_FUNC(wf_arch_cas32)
+
+/*
+ * Where a handler's return lands. rsp points behind the return address: at the ucontext. The C part puts
+ * the virtual mask back, delivers what is pending now, and leaves a ucontext that the kernel may restore.
+ * The call frame information describes the interrupted context, so an unwinder crosses it like the kernel's.
+ */
+#define UC_REG(n) (40 + (n) * 8)	/* offset of gregs[n] in the ucontext */
+#define CFA_AT_RSP_REG .cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06	/* CFA = *(rsp + 160) */
+	.macro UC_RULE dwarf lo hi
+	.cfi_escape 0x10, \dwarf, 3, 0x77, \lo, \hi
+	.endm
+	.balign 16
+	.cfi_startproc
+	.cfi_signal_frame
+	CFA_AT_RSP_REG
+	UC_RULE 8, 0xa8, 0x00	/* r8 at 40 */
+	UC_RULE 9, 0xb0, 0x00
+	UC_RULE 10, 0xb8, 0x00
+	UC_RULE 11, 0xc0, 0x00
+	UC_RULE 12, 0xc8, 0x00
+	UC_RULE 13, 0xd0, 0x00
+	UC_RULE 14, 0xd8, 0x00
+	UC_RULE 15, 0xe0, 0x00
+	UC_RULE 5, 0xe8, 0x00	/* rdi at 104 */
+	UC_RULE 4, 0xf0, 0x00
+	UC_RULE 6, 0xf8, 0x00	/* rbp at 120 */
+	UC_RULE 3, 0x80, 0x01	/* rbx at 128 */
+	UC_RULE 1, 0x88, 0x01	/* rdx */
+	UC_RULE 0, 0x90, 0x01	/* rax */
+	UC_RULE 2, 0x98, 0x01	/* rcx */
+	UC_RULE 16, 0xa8, 0x01	/* rip at 168 */
+	nop	/* unwinders look up the address before the return address */
+FUNC(wf_arch_restorer)
+	movq	%rsp, %rbx
+LABEL(wf_arch_restorer_check)
+	movq	%rbx, %rdi
+	movq	%rbx, %rsp
+	andq	$-16, %rsp
+	call	wf_linux_sigreturn
+	movq	%rbx, %rsp
+LABEL(wf_arch_restorer_tail)
+	rdgsbase %rcx
+	testq	%rcx, %rcx	/* zero in a child forked by the handler: a plain process */
+	jz	1f
+	movq	WF_KT_CUR(%rcx), %rcx
+	cmpl	$0, WF_T_ATTENTION(%rcx)
+	jne	wf_arch_restorer_check
+1:	movl	$15, %eax
+	syscall
+LABEL(wf_arch_restorer_end)
+	ud2
+	.cfi_endproc
+END_FUNC(wf_arch_restorer)
+
+/* Return address of the runtime's own handlers (kick, faults): the kernel restores what they left. */
+FUNC(wf_arch_restorer_native)
+	movl	$15, %eax
+	syscall
+END_FUNC(wf_arch_restorer_native)
+
+NO_EXEC_STACK

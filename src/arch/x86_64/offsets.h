@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Numbers that assembly and C agree on; asserted in sched/worker.h and arch/x86_64/frame.h.
+ */
+#ifndef WF_ARCH_X86_64_OFFSETS_H
+#define WF_ARCH_X86_64_OFFSETS_H
+
+/* struct wf_kthread */
+#define WF_KT_SELF 0
+#define WF_KT_CUR 8
+#define WF_KT_FORK_MASK 16
+
+/* struct wf_thread */
+#define WF_T_SP 0
+#define WF_T_ATTENTION 16
+
+/* struct wf_frame: see frame.h */
+#define WF_FRAME_R15 0
+#define WF_FRAME_R14 8
+#define WF_FRAME_R13 16
+#define WF_FRAME_R12 24
+#define WF_FRAME_RBP 32
+#define WF_FRAME_RBX 40
+#define WF_FRAME_R10 48
+#define WF_FRAME_R9 56
+#define WF_FRAME_R8 64
+#define WF_FRAME_RAX 72
+#define WF_FRAME_RDX 80
+#define WF_FRAME_RSI 88
+#define WF_FRAME_RDI 96
+#define WF_FRAME_NR 104
+#define WF_FRAME_RESUME 112
+#define WF_FRAME_NEXT 120
+#define WF_FRAME_BYTES 128
+
+#define WF_RED_ZONE 128
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The kernel's signal frame; see sigframe.h. */
+#include "arch/x86_64/sigframe.h"
+
+#define FP_XSTATE_MAGIC1 0x46505853u
+#define FP_SW_OFFSET 464 /* struct _fpx_sw_bytes in the fxsave area */
+#define FP_ALIGN 64ul
+
+struct fp_sw_bytes {
+	uint32_t magic1;
+	uint32_t extended_size;
+	uint64_t features;
+	uint32_t xstate_size;
+	uint32_t padding[7];
+};
+
+size_t wf_sigframe_fp_bytes(const struct wf_ucontext *uc)
+{
+	const struct fp_sw_bytes *sw;
+
+	if (!uc->fpstate)
+		return 0;
+	sw = (const void *)((const char *)uc->fpstate + FP_SW_OFFSET);
+	return sw->magic1 == FP_XSTATE_MAGIC1 ? sw->extended_size : WF_LEGACY_FP_BYTES;
+}
+
+size_t wf_sigframe_save_bytes(size_t min_sigstack)
+{
+	return min_sigstack + sizeof(struct wf_sigframe) + 2 * FP_ALIGN;
+}
+
+struct wf_ucontext *wf_sigframe_save(void *area, const struct wf_ucontext *uc)
+{
+	/* rt_sigreturn() finds the ucontext at its stack pointer: keep a word for the popped return address. */
+	struct wf_ucontext *to = (void *)((char *)area + FP_ALIGN);
+	size_t fp_bytes = wf_sigframe_fp_bytes(uc);
+
+	*to = *uc;
+	if (fp_bytes) {
+		char *fp = (char *)WF_ALIGN_UP((uintptr_t)(to + 1), FP_ALIGN);
+
+		__builtin_memcpy(fp, uc->fpstate, fp_bytes);
+		to->fpstate = fp;
+	}
+	return to;
+}
+
+struct wf_sigframe *wf_sigframe_place(uintptr_t sp, size_t fp_bytes, void **out_fp)
+{
+	uintptr_t fp = WF_ALIGN_DOWN(sp - fp_bytes, FP_ALIGN);
+	uintptr_t frame = fp - sizeof(struct wf_sigframe);
+
+	*out_fp = fp_bytes ? (void *)fp : NULL;
+	/* At a function's first instruction rsp + 8 is a multiple of 16. */
+	return (struct wf_sigframe *)(WF_ALIGN_DOWN(frame, 16ul) - 8);
+}
+
+void wf_sigframe_reset_fp(struct wf_ucontext *uc)
+{
+	char *fp = uc->fpstate;
+
+	if (!fp)
+		return;
+	*(uint16_t *)fp = 0x37f;
+	*(uint32_t *)(fp + 24) = 0x1f80;
+}
+
+void wf_sigframe_store_legacy_fp(void *fp)
+{
+	__asm__ volatile("fxsave64 (%0)" ::"r"(fp) : "memory");
+	/* No extended state follows: clear the words that would say so. */
+	__builtin_memset((char *)fp + FP_SW_OFFSET, 0, 48);
+}

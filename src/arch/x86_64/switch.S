@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Switching between contexts; see arch.h for the contract.
+ *
+ * A saved context is a stack pointer to this frame:
+ *
+ *   [sp+56] address to continue at
+ *   [sp+48] rbp
+ *   [sp+16..40] r12 r13 r14 r15   (rbx at 8)
+ *   [sp+ 8] rbx
+ *   [sp+ 0] mxcsr (4 bytes), x87 control word (2 bytes)
+ *
+ * Only callee-saved state: the compiler treats a switch as a call.
+ */
+#include "arch/asm.h"
+#include "arch/x86_64/offsets.h"
+
+	.text
+
+FUNC(wf_arch_switch)
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r15, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r14, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r13, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r12, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	stmxcsr	(%rsp)
+	fnstcw	4(%rsp)
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp
+	ldmxcsr	(%rsp)
+	fldcw	4(%rsp)
+	movq	8(%rsp), %rbx
+	movq	16(%rsp), %r12
+	movq	24(%rsp), %r13
+	movq	32(%rsp), %r14
+	movq	40(%rsp), %r15
+	movq	48(%rsp), %rbp
+	movq	56(%rsp), %rcx
+	leaq	64(%rsp), %rsp
+	.cfi_def_cfa_offset 0
+	.cfi_restore %rbp
+	.cfi_restore %rbx
+	.cfi_restore %r12
+	.cfi_restore %r13
+	.cfi_restore %r14
+	.cfi_restore %r15
+	.cfi_register %rip, %rcx
+	jmp	*%rcx
+	.cfi_endproc
+END_FUNC(wf_arch_switch)
+
+FUNC(wf_arch_switch_last)
+	.cfi_startproc
+	.cfi_undefined %rip
+	movq	%rdi, %rsp
+	ldmxcsr	(%rsp)
+	fldcw	4(%rsp)
+	movq	8(%rsp), %rbx
+	movq	16(%rsp), %r12
+	movq	24(%rsp), %r13
+	movq	32(%rsp), %r14
+	movq	40(%rsp), %r15
+	movq	48(%rsp), %rbp
+	movq	56(%rsp), %rcx
+	leaq	64(%rsp), %rsp
+	jmp	*%rcx
+	.cfi_endproc
+END_FUNC(wf_arch_switch_last)
+
+/* First instructions of a context made by wf_arch_make_context(): rbx = entry, r12 = arg. */
+FUNC(wf_arch_context_start)
+	.cfi_startproc
+	.cfi_undefined %rip
+	movq	%r12, %rdi
+	call	*%rbx
+	ud2
+	.cfi_endproc
+END_FUNC(wf_arch_context_start)
+
+/* long wf_arch_spawn_raw(flags, stack_top, ptid): the child pops fn and arg from its stack and calls fn(arg). */
+FUNC(wf_arch_spawn_raw)
+	.cfi_startproc
+	.cfi_undefined %rip
+	movl	$56, %eax
+	xorl	%r10d, %r10d
+	xorl	%r8d, %r8d
+	syscall
+	testq	%rax, %rax
+	jz	1f
+	ret
+1:	popq	%rax
+	popq	%rdi
+	xorl	%ebp, %ebp
+	call	*%rax
+	ud2
+	.cfi_endproc
+END_FUNC(wf_arch_spawn_raw)
+
+FUNC(wf_arch_sigreturn)
+	.cfi_startproc
+	.cfi_undefined %rip
+	movq	%rdi, %rsp
+	movl	$15, %eax
+	syscall
+	ud2
+	.cfi_endproc
+END_FUNC(wf_arch_sigreturn)
+
+/* void wf_arch_enter_handler(sp, handler, sig, info, uc) */
+FUNC(wf_arch_enter_handler)
+	.cfi_startproc
+	.cfi_undefined %rip
+	movq	%rdi, %rsp
+	movq	%rsi, %r11
+	movq	%rdx, %rdi
+	movq	%rcx, %rsi
+	movq	%r8, %rdx
+	xorl	%eax, %eax
+	jmp	*%r11
+	.cfi_endproc
+END_FUNC(wf_arch_enter_handler)
+
+NO_EXEC_STACK

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Descriptor table and poller on edge-triggered epoll; see fd.h. */
+#include "base/die.h"
+#include "io/fd.h"
+#include "sched/park.h"
+#include "sched/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+/* Locking: an entry's lock is innermost but for the run queue's, which wf_unpark() takes below it. */
+struct fd_entry {
+	struct wf_spin lock;
+	uint32_t seq;            /* (a) written under the lock */
+	uint32_t generation;     /* (q) tag of events: those of an earlier file with this number differ */
+	uint8_t kind;            /* (a) enum wf_fd_kind */
+	bool is_registered;      /* (q) */
+	struct wf_list waiters;  /* (q) .next NULL: none yet */
+} WF_ALIGNED(WF_CACHE_LINE);
+
+#define WAKE_TAG (~0ull)
+#define OWN_FD_LIMIT 1024
+#define EVENTS_PER_POLL 24 /* 288 bytes: the call is also made on a program's stack */
+
+static struct {
+	struct fd_entry *table; /* (c) */
+	int epoll_fd, wake_fd;  /* (c) */
+	uint32_t nr_waiters;    /* (a) */
+} io = { .epoll_fd = -1, .wake_fd = -1 };
+
+static struct fd_entry *entry_of(int fd)
+{
+	return fd >= 0 && fd < WF_MAX_FDS && io.table ? &io.table[fd] : NULL;
+}
+
+uint32_t wf_fd_seq(int fd)
+{
+	struct fd_entry *e = entry_of(fd);
+
+	return e ? wf_load_acquire(&e->seq) : 0;
+}
+
+bool wf_fd_is_own(int fd)
+{
+	return fd >= 0 && (fd == io.epoll_fd || fd == io.wake_fd);
+}
+
+enum wf_fd_kind wf_fd_kind(int fd)
+{
+	struct fd_entry *e = entry_of(fd);
+	struct stat st;
+	enum wf_fd_kind kind;
+
+	if (!e)
+		return WF_FD_UNKNOWN;
+	kind = (enum wf_fd_kind)wf_load_relaxed(&e->kind);
+	if (kind != WF_FD_UNKNOWN || sys2(__NR_fstat, fd, &st) < 0)
+		return kind;
+	if (S_ISSOCK(st.st_mode))
+		kind = WF_FD_SOCKET;
+	else if (S_ISFIFO(st.st_mode))
+		kind = WF_FD_PIPE;
+	else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+		kind = WF_FD_FILE;
+	else
+		kind = WF_FD_OTHER;
+	wf_store_relaxed(&e->kind, (uint8_t)kind);
+	return kind;
+}
+
+void wf_fd_forget(int fd)
+{
+	struct fd_entry *e = entry_of(fd);
+
+	if (!e || (!wf_load_relaxed(&e->kind) && !wf_load_relaxed(&e->is_registered)))
+		return;
+	wf_spin_lock(&e->lock);
+	wf_store_relaxed(&e->kind, (uint8_t)WF_FD_UNKNOWN);
+	if (e->is_registered) {
+		e->is_registered = false;
+		e->generation++;
+		/*
+		 * A duplicate elsewhere (a child, another number) would keep the file registered under a number
+		 * that is no longer ours. With waiters on it, they stay blocked on the old file, as on Linux.
+		 */
+		if (!e->waiters.next || wf_list_is_empty(&e->waiters))
+			(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	}
+	wf_spin_unlock(&e->lock);
+}
+
+/* Under the entry's lock. Adding raises an event at once if the descriptor is ready already. */
+static int register_fd(struct fd_entry *e, int fd)
+{
+	struct epoll_event ev = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET,
+		.data.u64 = (uint64_t)e->generation << 32 | (uint32_t)fd,
+	};
+	long ret = sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_ADD, fd, &ev);
+
+	if (ret == -EEXIST)
+		ret = sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_MOD, fd, &ev);
+	if (ret == 0)
+		e->is_registered = true;
+	return (int)ret;
+}
+
+int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq)
+{
+	struct fd_entry *e = entry_of(w->fd);
+	int ret = 0;
+
+	wf_list_init(&w->link);
+	if (!e)
+		return -EPERM;
+	wf_spin_lock(&e->lock);
+	if (!e->waiters.next)
+		wf_list_init(&e->waiters);
+	if (!e->is_registered)
+		ret = register_fd(e, w->fd);
+	else if (e->seq != seq)
+		ret = 1;
+	if (ret == 0) {
+		wf_list_push_tail(&e->waiters, &w->link);
+		wf_fetch_add_relaxed(&io.nr_waiters, 1u);
+	}
+	wf_spin_unlock(&e->lock);
+	return ret;
+}
+
+void wf_fd_dequeue(struct wf_fd_waiter *w)
+{
+	struct fd_entry *e = entry_of(w->fd);
+
+	if (!e || !w->link.next)
+		return;
+	wf_spin_lock(&e->lock);
+	if (!wf_list_is_empty(&w->link)) {
+		wf_list_remove(&w->link);
+		wf_fetch_sub(&io.nr_waiters, 1u);
+	}
+	wf_spin_unlock(&e->lock);
+}
+
+int wf_fd_wait(int fd, uint32_t events, uint32_t seq, int64_t deadline)
+{
+	struct wf_fd_waiter w = { .thread = wf_self(), .events = events, .fd = fd, .is_exclusive = true };
+	enum wf_reason reason;
+	int ret;
+
+	wf_park_begin(WF_INTR, WF_WAIT_FD, (uint64_t)fd);
+	ret = wf_fd_enqueue(&w, seq);
+	if (ret) {
+		(void)wf_park_abort();
+		return ret > 0 ? 0 : ret;
+	}
+	reason = wf_park(deadline);
+	wf_fd_dequeue(&w);
+	if (reason == WF_WAKE_TIMEOUT)
+		return -ETIMEDOUT;
+	return reason == WF_WAKE_INTERRUPTED ? -EINTR : 0;
+}
+
+/*
+ * Under the entry's lock. A woken waiter leaves the list here, so that the next event finds the next one.
+ * Errors and hang-ups concern everybody.
+ */
+static void wake_waiters(struct fd_entry *e, uint32_t events)
+{
+	struct wf_list *n, *tmp;
+	uint32_t taken = 0;
+
+	if (!e->waiters.next)
+		return;
+	if (events & (EPOLLERR | EPOLLHUP))
+		events |= EPOLLIN | EPOLLOUT | EPOLLPRI;
+	if (events & EPOLLRDHUP)
+		events |= EPOLLIN;
+	wf_list_for_each_safe(n, tmp, &e->waiters) {
+		struct wf_fd_waiter *w = container_of(n, struct wf_fd_waiter, link);
+		uint32_t hit = w->events & events;
+
+		if (!hit || (w->is_exclusive && (hit & taken) == hit))
+			continue;
+		wf_list_remove(&w->link);
+		wf_fetch_sub(&io.nr_waiters, 1u);
+		if (wf_unpark(w->thread, WF_WAKE_EVENT) && w->is_exclusive &&
+		    !(events & (EPOLLERR | EPOLLHUP)))
+			taken |= hit;
+	}
+}
+
+void wf_fd_pass_on(int fd, uint32_t events)
+{
+	struct fd_entry *e = entry_of(fd);
+
+	if (!e || !e->waiters.next || wf_list_is_empty(&e->waiters))
+		return;
+	wf_spin_lock(&e->lock);
+	wake_waiters(e, events);
+	wf_spin_unlock(&e->lock);
+}
+
+static void on_event(uint64_t tag, uint32_t events)
+{
+	struct fd_entry *e = entry_of((int)(uint32_t)tag);
+
+	if (!e)
+		return;
+	wf_spin_lock(&e->lock);
+	if (e->generation == tag >> 32) {
+		wf_store_release(&e->seq, e->seq + 1);
+		wake_waiters(e, events);
+	}
+	wf_spin_unlock(&e->lock);
+}
+
+static bool poll_epoll(int64_t timeout_ns)
+{
+	struct epoll_event events[EVENTS_PER_POLL];
+	struct __kernel_timespec ts = { timeout_ns / WF_SEC, timeout_ns % WF_SEC };
+	bool is_woken = false;
+	long n;
+
+	n = sys6(__NR_epoll_pwait2, io.epoll_fd, events, EVENTS_PER_POLL, timeout_ns < 0 ? NULL : &ts, NULL, 0);
+	if (n == -ENOSYS) {
+		int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + WF_MS - 1) / WF_MS;
+
+		n = sys6(__NR_epoll_pwait, io.epoll_fd, events, EVENTS_PER_POLL, WF_MIN(ms, 1 << 30), NULL, 0);
+	}
+	for (long i = 0; i < n; i++) {
+		if (events[i].data.u64 == WAKE_TAG)
+			is_woken = true;
+		else
+			on_event(events[i].data.u64, events[i].events);
+	}
+	return is_woken;
+}
+
+static void wake_epoll(void)
+{
+	uint64_t one = 1;
+
+	(void)sys_write(io.wake_fd, &one, sizeof(one));
+}
+
+static bool has_waiters(void)
+{
+	return wf_load_relaxed(&io.nr_waiters) != 0;
+}
+
+const struct wf_io_driver wf_epoll_driver = {
+	.poll = poll_epoll,
+	.wake = wake_epoll,
+	.has_waiters = has_waiters,
+};
+
+/* Programs count on low numbers being handed out in order, and close all from 3 up: keep out of their way. */
+static int move_high(int fd)
+{
+	uint64_t limit[2] = { 0, 0 };
+	long high = -1;
+
+	if (fd < 0)
+		return fd;
+	(void)sys4(__NR_prlimit64, 0, 7 /* RLIMIT_NOFILE */, NULL, limit);
+	if (limit[0] > 64)
+		high = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, WF_MIN(limit[0], (uint64_t)OWN_FD_LIMIT) - 16);
+	if (high < 0)
+		return fd;
+	(void)sys_close(fd);
+	return (int)high;
+}
+
+int wf_epoll_init(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TAG };
+
+	if (!io.table)
+		io.table = sys_map(sizeof(struct fd_entry) * WF_MAX_FDS);
+	if (!io.table)
+		return -ENOMEM;
+	io.epoll_fd = move_high((int)sys1(__NR_epoll_create1, EPOLL_CLOEXEC));
+	if (io.epoll_fd < 0)
+		return io.epoll_fd;
+	io.wake_fd = move_high((int)sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK));
+	if (io.wake_fd < 0)
+		return io.wake_fd;
+	return (int)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_ADD, io.wake_fd, &ev);
+}
+
+void wf_epoll_forget(void)
+{
+	if (io.epoll_fd >= 0)
+		(void)sys_close(io.epoll_fd);
+	if (io.wake_fd >= 0)
+		(void)sys_close(io.wake_fd);
+	sys_unmap(io.table, sizeof(struct fd_entry) * WF_MAX_FDS);
+	io = (typeof(io)){ .epoll_fd = -1, .wake_fd = -1 };
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Per-descriptor state, and waiting until a descriptor is ready.
+ *
+ * Called by: linux/ for every call that would block on a descriptor.
+ *
+ * A descriptor is registered with the poller once, edge-triggered, when somebody first waits on it. Every
+ * event bumps seq. The pattern that cannot miss an edge:
+ *
+ *	seq = wf_fd_seq(fd);
+ *	try the call without blocking;
+ *	if it would block: wf_fd_wait(fd, events, seq, deadline) returns at once if seq moved meanwhile.
+ *
+ * One event wakes one waiter of those that want the same thing; a waiter that was woken calls
+ * wf_fd_pass_on() when it is done, so that what it left over reaches the next.
+ */
+#ifndef WF_IO_FD_H
+#define WF_IO_FD_H
+
+#include "base/list.h"
+#include "base/spin.h"
+
+#include <stdint.h>
+
+#define WF_MAX_FDS (1 << 20)
+
+struct wf_thread;
+
+enum wf_fd_kind {
+	WF_FD_UNKNOWN,
+	WF_FD_SOCKET,
+	WF_FD_PIPE,
+	WF_FD_FILE,  /* regular file, directory, block device: never waits in the poller */
+	WF_FD_OTHER, /* eventfd, timerfd, tty, ... */
+};
+
+struct wf_fd_waiter {
+	struct wf_list link;  /* (q) */
+	struct wf_thread *thread; /* (c) */
+	uint32_t events;      /* (c) EPOLLIN, EPOLLOUT, EPOLLPRI */
+	int fd;               /* (c) */
+	bool is_exclusive;    /* (c) one event wakes one of these */
+};
+
+/* Number of events seen on fd so far; 0 for a descriptor out of range. */
+uint32_t wf_fd_seq(int fd);
+
+/*
+ * Park until fd has one of events, or deadline. 0: something happened, try again; -ETIMEDOUT; -EINTR: a
+ * signal may want the thread; -EPERM: this descriptor cannot be polled; other -errno of epoll_ctl.
+ */
+int wf_fd_wait(int fd, uint32_t events, uint32_t seq, int64_t deadline);
+void wf_fd_pass_on(int fd, uint32_t events);
+
+/* For waiting on several: between wf_park_begin() and wf_park(). 0, -EPERM, or -errno; seq as above (1: moved). */
+int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq);
+void wf_fd_dequeue(struct wf_fd_waiter *w);
+
+enum wf_fd_kind wf_fd_kind(int fd);
+/* The number is about to be closed, or was just handed out: what we know of it is void. */
+void wf_fd_forget(int fd);
+/* One of the runtime's own descriptors: the program must not close or replace it. */
+bool wf_fd_is_own(int fd);
+
+struct wf_io_driver;
+extern const struct wf_io_driver wf_epoll_driver;
+/* 0 or -errno. In a fork child: wf_epoll_forget() first. */
+int wf_epoll_init(void);
+void wf_epoll_forget(void);
+
+#endif

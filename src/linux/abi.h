@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The Linux thread ABI in user space: what all files of linux/ share.
+ *
+ * A handler answers one system call: it takes the saved registers and returns what the kernel would, a value
+ * or -errno. It runs on the caller's stack as plain blocking code and may park. -ERESTART* mean what they
+ * mean in the kernel: "interrupted, a signal is waiting"; lx_signal_exit() turns them into EINTR or a restart.
+ */
+#ifndef WF_LINUX_ABI_H
+#define WF_LINUX_ABI_H
+
+#include "arch/x86_64/frame.h"
+#include "arch/x86_64/sigframe.h"
+#include "sched/park.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+#include "sys/syscall.h"
+
+#include <errno.h>
+
+#define ERESTARTSYS 512           /* restart if the handler has SA_RESTART */
+#define ERESTARTNOINTR 513        /* always restart */
+#define ERESTARTNOHAND 514        /* EINTR if a handler runs, else restart */
+#define ERESTART_RESTARTBLOCK 516 /* the same, with a deadline kept */
+
+#define LX_SIGCANCEL 32
+#define LX_MAX_NR 512
+
+/* One queued signal. */
+struct lx_sigq {
+	struct wf_list link;
+	struct wf_siginfo info;
+};
+
+/* What a thread waits for in the futex table; see futex.c. */
+struct lx_futex_wait {
+	struct wf_list link;     /* (q) in a bucket, or empty */
+	uint32_t *addr;          /* (q) key; changes by requeue */
+	uint32_t bitset;         /* (q) */
+	bool is_pi;              /* (q) waits for ownership: an unlock hands the word over */
+};
+
+/* (legend: sched/thread.h) */
+struct lx_thread {
+	struct wf_thread base;
+
+	struct lx_futex_wait futex;
+	uint32_t *child_tid;        /* (o) cleared and woken when the thread has left its stack */
+	struct wf_list exit_link;   /* (q) in the futex bucket of child_tid */
+	uint32_t *robust_head;      /* (o) struct robust_list_head */
+	size_t robust_len;
+
+	struct wf_spin sig_lock;
+	uint64_t sig_mask;          /* (o) written by the thread; (a) read by posters */
+	uint64_t sig_saved_mask;    /* (o) mask to return to after sigsuspend, ppoll, ... */
+	bool has_saved_mask;        /* (o) */
+	uint64_t sig_pending;       /* (a) bits of sig_queue, written under sig_lock */
+	uint64_t sig_awaited;       /* (a) set of a sigtimedwait() in progress */
+	struct wf_list sig_queue;   /* (q) */
+	struct wf_stack_t altstack; /* (o) */
+
+	uintptr_t stack_low, stack_high; /* (p) from clone3, 0 if unknown */
+	char name[16];              /* (a) */
+	uint32_t policy;            /* (a) */
+	int32_t priority, nice;     /* (a) */
+	uint64_t affinity[16];      /* (a) valid with has_affinity */
+	bool has_affinity;          /* (a) */
+};
+
+struct lx_process {
+	struct lx_thread *main;      /* (p) the thread whose tid is the pid */
+	uint32_t nr_threads;         /* (a) alive */
+	struct wf_slab sigqs;        /* struct lx_sigq */
+	struct wf_spin action_lock;
+	struct sys_sigaction action[WF_NR_SIGNALS + 1]; /* (q) what the program installed */
+	uint64_t parked;             /* (a) signals left pending in the kernel: nobody wants them */
+	size_t min_sigstack;         /* (c) */
+	void (*on_exit)(void);       /* (c) prints statistics; NULL: nothing to print */
+};
+
+extern struct lx_process lx;
+
+WF_INLINE struct lx_thread *lx_self(void)
+{
+	return container_of(wf_self(), struct lx_thread, base);
+}
+
+WF_INLINE struct lx_thread *lx_of(struct wf_thread *t)
+{
+	return container_of(t, struct lx_thread, base);
+}
+
+WF_INLINE uint64_t lx_bit(int sig)
+{
+	return 1ull << (sig - 1);
+}
+
+WF_INLINE uint32_t lx_tid(const struct lx_thread *t)
+{
+	return t->base.tid;
+}
+
+/* The live thread that a tid argument names (0: the caller), or NULL. */
+struct lx_thread *lx_by_tid(uint32_t tid);
+
+/* What the gate tells us about patched code; registered by attach.c. */
+struct lx_gate_ops {
+	uintptr_t (*to_tramp)(uintptr_t rip);
+	uintptr_t (*from_tramp)(uintptr_t rip);
+	bool (*in_pool)(uintptr_t rip);
+};
+extern struct lx_gate_ops lx_gate;
+
+/* Dispatch. */
+struct lx_call {
+	long (*handler)(struct wf_frame *f);
+};
+extern const struct lx_call lx_table[LX_MAX_NR];
+bool lx_wants(int nr);
+
+/* The same call for real, at once: must be known not to block. */
+WF_INLINE long lx_raw(struct wf_frame *f)
+{
+	return wf_syscall6((long)f->nr, (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			   (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f));
+}
+
+/*
+ * A real call that may block. certain: the worker is handed on first; else the monitor takes it when the call
+ * lasts. Interrupted by a signal for this thread: -ERESTARTSYS if the kernel would restart it, see restart.
+ */
+enum lx_restart { LX_RESTART_SYS, LX_RESTART_NEVER };
+WF_PARKS long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart);
+WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);
+
+/* Program memory: 0 or -EFAULT. */
+long wf_arch_copy(void *dst, const void *src, size_t n);
+long wf_arch_load32(const uint32_t *p, uint32_t *out);
+long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
+
+/* Signals; signal.c and sigdeliver.c. */
+bool lx_signal_is_wanted(struct lx_thread *t);
+void lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info);
+void lx_signal_process(int sig, const struct wf_siginfo *info);
+void lx_signal_set_mask(struct lx_thread *t, uint64_t mask);
+/* The next pending signal of set, or 0. */
+/* A fault: the next signal that t takes. Does not notify. */
+void lx_signal_push_front(struct lx_thread *t, int sig, const struct wf_siginfo *info);
+void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc);
+/* Hooks of the scheduler; see sched/driver.h. */
+bool lx_signal_interrupted(struct wf_thread *base, void *context);
+void lx_signal_resuming(struct wf_thread *base, void *context);
+void lx_signal_in_runtime(void *context);
+void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context);
+int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out);
+bool lx_signal_is_ignored(int sig);
+bool lx_signal_default_ignores(int sig);
+void lx_signal_send_self(int sig, const struct wf_siginfo *info);
+void lx_signal_take_sigpipe(void);
+/* Signals of set that lie in the kernel because nobody wanted them: let the door fetch them now. */
+void lx_signal_unpark(uint64_t set);
+/* The same, and return only when the door has looked: what was pending is then posted. */
+void lx_signal_unpark_and_wait(uint64_t set);
+void lx_signal_exit(struct wf_frame *f);
+void lx_signal_start(struct lx_thread *main);
+void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent);
+void lx_signal_thread_exit(struct lx_thread *t);
+void lx_signal_restore_kernel(struct lx_thread *t);
+WF_NORETURN void lx_door_loop(void *kthread);
+
+/* Timeouts: a user pointer to a relative or absolute timespec -> deadline on CLOCK_MONOTONIC. */
+long lx_deadline_relative(const void *user_timespec, int64_t *out_deadline);
+long lx_deadline_absolute(const void *user_timespec, int clock, int64_t *out_deadline);
+int64_t lx_deadline_in(int64_t ns);
+
+/* futex.c */
+void lx_futex_init(void);
+uint32_t lx_futex_wake_addr(uint32_t *addr, uint32_t n);
+void lx_exit_word_add(struct lx_thread *t);
+void lx_exit_word_remove(struct lx_thread *t);
+void lx_exit_word_withdraw(struct lx_thread *t);
+/* The owner of a robust futex ended: mark the word and let the next waiter have it. */
+void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid);
+/* process.c: a clone that makes a process. args: its clone3 arguments, NULL for clone. */
+struct clone_args;
+WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp, const struct clone_args *args);
+
+/* thread.c */
+void lx_thread_exited(struct wf_thread *t);
+/* timer.c: the thread that a kernel timer's signal is for, or NULL: the process. */
+struct lx_thread *lx_timer_target(int timer_id);
+void lx_timer_forget(void);
+/* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
+void lx_credentials_answer(struct wf_kthread *k);
+void lx_credentials_forget(void);
+
+/* start.c */
+struct lx_config {
+	uint32_t nr_workers; /* 0: as many as processors */
+	uint64_t seed;
+	size_t min_sigstack;
+	void *rseq_area;      /* main's registered area, NULL: none */
+	uint32_t rseq_bytes;
+	void (*on_exit)(void);
+	void (*on_refused)(const char *why); /* the first thread stays native */
+};
+extern struct lx_config lx_config;
+bool lx_start(void);
+void lx_forget(void);
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Dispatch: from the gate to the handler of a system call, and real calls that may block.
+ */
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+struct lx_gate_ops lx_gate;
+
+long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
+
+/*
+ * A kick that is meant for this thread turns the real call into -EINTR (gate.S), whatever the kernel would do
+ * for a handler: the decision is ours, by the program's own SA_RESTART.
+ */
+long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart)
+{
+	struct lx_thread *self = lx_self();
+
+	for (;;) {
+		long ret;
+
+		(void)wf_fetch_and(&self->base.attention, ~WF_ATT_RESCHED);
+		self->base.wait_kind = WF_WAIT_CALL;
+		self->base.wait_what = (uint64_t)nr;
+		self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
+		wf_call_enter(certain);
+		ret = wf_arch_raw_call(nr, args, &self->base.attention);
+		wf_call_leave();
+		self->base.wait_kind = WF_WAIT_NONE;
+		if (ret != -EINTR)
+			return ret;
+		if (lx_signal_is_wanted(self))
+			return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
+	}
+}
+
+static enum lx_restart restart_of(long nr)
+{
+	switch (nr) {
+	case __NR_semop:
+	case __NR_semtimedop:
+	case __NR_msgrcv:
+	case __NR_msgsnd:
+	case __NR_io_getevents:
+		return LX_RESTART_NEVER;
+	default:
+		return LX_RESTART_SYS;
+	}
+}
+
+long lx_blocking(struct wf_frame *f, bool certain)
+{
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+
+	return lx_blocking_call((long)f->nr, args, certain, restart_of((long)f->nr));
+}
+
+/* Calls that nobody answers: whatever they do, the monitor sees to it that nobody waits for them. */
+static long pass_through(struct wf_frame *f)
+{
+	return lx_blocking(f, false);
+}
+
+void wf_linux_enter(struct wf_frame *f)
+{
+	struct wf_kthread *k = wf_self_kthread();
+	long (*handler)(struct wf_frame *) = f->nr < LX_MAX_NR ? lx_table[f->nr].handler : NULL;
+	long ret;
+
+	if (k) {
+		wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
+		WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
+	}
+	ret = handler ? handler(f) : pass_through(f);
+	f->rax = (uint64_t)ret;
+	if (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK)
+		lx_signal_exit(f);
+}
+
+/* The gate's exit found the attention word set. */
+void wf_linux_attention(struct wf_frame *f)
+{
+	struct wf_thread *self = wf_self();
+	uint32_t seen = wf_fetch_and(&self->attention, ~(WF_ATT_RESCHED | WF_ATT_SIGNAL));
+
+	if (seen & WF_ATT_SIGNAL)
+		lx_signal_exit(f);
+	if (seen & WF_ATT_RESCHED)
+		wf_yield();
+}
+
+bool lx_wants(int nr)
+{
+	return nr >= 0 && nr < LX_MAX_NR && lx_table[nr].handler;
+}
+
+int64_t lx_deadline_in(int64_t ns)
+{
+	int64_t now = sys_now();
+
+	return ns > WF_NEVER - now ? WF_NEVER - 1 : now + WF_MAX(ns, 0);
+}
+
+static long read_timespec(const void *user, int64_t *out_ns)
+{
+	struct __kernel_timespec ts;
+
+	if (wf_arch_copy(&ts, user, sizeof(ts)) < 0)
+		return -EFAULT;
+	if (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= WF_SEC)
+		return -EINVAL;
+	*out_ns = ts.tv_sec > WF_NEVER / WF_SEC - 1 ? WF_NEVER - 1 : ts.tv_sec * WF_SEC + ts.tv_nsec;
+	return 0;
+}
+
+long lx_deadline_relative(const void *user_timespec, int64_t *out_deadline)
+{
+	int64_t ns = 0;
+	long ret = read_timespec(user_timespec, &ns);
+
+	if (ret == 0)
+		*out_deadline = lx_deadline_in(ns);
+	return ret;
+}
+
+long lx_deadline_absolute(const void *user_timespec, int clock, int64_t *out_deadline)
+{
+	int64_t at = 0, now = 0;
+	long ret = read_timespec(user_timespec, &at);
+
+	if (ret < 0)
+		return ret;
+	if (clock != 1) {
+		ret = sys_clock_read(clock, &now);
+		if (ret < 0)
+			return ret;
+		*out_deadline = at <= now ? 0 : lx_deadline_in(at - now);
+		return 0;
+	}
+	*out_deadline = WF_MIN(at, WF_NEVER - 1);
+	return 0;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * set*id: credentials belong to kernel threads, POSIX gives them to the process.
+ *
+ * The caller makes the call itself; if it succeeds, every other kernel thread of ours (idle, spare, in a call,
+ * the door) is kicked and makes it too, and the caller waits for all of them before it returns. A kernel
+ * thread that is made meanwhile inherits from one that may not have changed yet: so the round is repeated
+ * until no new one appeared.
+ */
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+static struct {
+	struct wf_spin turn;       /* one broadcast at a time */
+	long nr, args[3];          /* (p) before seq */
+	uint32_t seq;              /* (a) grows with every broadcast */
+	uint32_t missing;          /* (a) kernel threads that have yet to answer */
+	uint32_t answered[WF_MAX_KTHREADS]; /* (a) last seq each one answered */
+} broadcast;
+
+void lx_credentials_answer(struct wf_kthread *k)
+{
+	uint32_t seq = wf_load_acquire(&broadcast.seq);
+
+	if (!wf_load_acquire(&broadcast.missing) || wf_load_relaxed(&broadcast.answered[k->index]) == seq)
+		return;
+	(void)sys3(broadcast.nr, broadcast.args[0], broadcast.args[1], broadcast.args[2]);
+	wf_store_release(&broadcast.answered[k->index], seq);
+	(void)wf_fetch_sub(&broadcast.missing, 1u);
+}
+
+static void ask_everybody(struct wf_kthread *self)
+{
+	uint32_t n, asked = 0, seq = broadcast.seq + 1;
+
+	wf_store_release(&broadcast.answered[self->index], seq);
+	wf_store_release(&broadcast.missing, 1u); /* ours, until all were asked */
+	wf_store_release(&broadcast.seq, seq);
+	while (asked < (n = wf_load_acquire(&wf_rt.nr_kthreads))) {
+		for (; asked < n; asked++) {
+			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[asked]);
+
+			if (k == self || wf_load_acquire(&k->tid) <= 0)
+				continue;
+			(void)wf_fetch_add(&broadcast.missing, 1u);
+			(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK);
+		}
+		while (wf_load_acquire(&broadcast.missing) > 1)
+			(void)sys0(__NR_sched_yield);
+	}
+	wf_store_release(&broadcast.missing, 0u);
+}
+
+long sysc_set_credentials(struct wf_frame *f)
+{
+	long ret;
+
+	/* The holder waits for kernel threads that may be waiting here: answer while we wait. */
+	while (!wf_spin_trylock(&broadcast.turn)) {
+		lx_credentials_answer(wf_self_kthread());
+		(void)sys0(__NR_sched_yield);
+	}
+	ret = lx_raw(f);
+	if (ret >= 0) {
+		broadcast.nr = (long)f->nr;
+		broadcast.args[0] = (long)WF_ARG0(f);
+		broadcast.args[1] = (long)WF_ARG1(f);
+		broadcast.args[2] = (long)WF_ARG2(f);
+		ask_everybody(wf_self_kthread());
+	}
+	wf_spin_unlock(&broadcast.turn);
+	return ret;
+}
+
+void lx_credentials_forget(void)
+{
+	__builtin_memset(&broadcast, 0, sizeof(broadcast));
+}

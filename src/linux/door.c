@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The door: the main kernel thread (tid = pid) takes the process's signals, and is the monitor in one.
+ *
+ * It takes everything that is not parked and passes it to a thread at once. Whoever unblocks a parked signal
+ * clears its bit, rings (the kick signal), and waits for door_done to pass its request: then what was pending
+ * has been posted. The kernel lets only this thread put a signal back with its siginfo: one more reason for
+ * the door being tid = pid.
+ */
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#include <signal.h>
+
+static uint32_t requests; /* (a) bumped by whoever needs the door to look */
+static uint32_t done;     /* (a) last request that was dealt with; a futex word */
+
+static long take(const struct __kernel_timespec *timeout, struct wf_siginfo *info)
+{
+	uint64_t set = ~wf_load_seq_cst(&lx.parked) | lx_bit(WF_SIG_KICK);
+
+	return sys4(__NR_rt_sigtimedwait, &set, info, timeout, sizeof(set));
+}
+
+static void dispatch(int sig, const struct wf_siginfo *info)
+{
+	struct lx_thread *t = NULL;
+
+	if (sig == WF_SIG_KICK) {
+		wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
+		lx_credentials_answer(wf_rt.door);
+		return;
+	}
+	if (info->code == SI_TIMER)
+		t = lx_timer_target(info->timer.timer_id);
+	else if (info->code == SI_TKILL && wf_state_of(wf_load_acquire(&lx.main->base.state)) != WF_DEAD)
+		t = lx.main; /* sent to the tid that is the pid */
+	if (t)
+		lx_signal_post(t, sig, info);
+	else
+		lx_signal_process(sig, info);
+}
+
+static void drain(void)
+{
+	const struct __kernel_timespec now = { 0, 0 };
+	struct wf_siginfo info;
+	long sig;
+
+	while ((sig = take(&now, &info)) > 0)
+		dispatch((int)sig, &info);
+}
+
+void lx_door_loop(void *kthread)
+{
+	int64_t next = WF_NEVER;
+
+	(void)kthread;
+	for (;;) {
+		uint32_t request = wf_load_seq_cst(&requests);
+		struct __kernel_timespec ts;
+		struct wf_siginfo info;
+		int64_t now, wait;
+		long sig;
+
+		drain();
+		if (wf_load_relaxed(&done) != request) {
+			wf_store_seq_cst(&done, request);
+			(void)sys_futex_wake(&done, INT32_MAX);
+		}
+		now = sys_now();
+		next = wf_load_relaxed(&wf_rt.monitor_armed) || next <= now ? wf_monitor_tick(now) : next;
+		wf_store_seq_cst(&wf_rt.monitor_until, next);
+		if (next != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
+			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - now, 0);
+			ts = (struct __kernel_timespec){ wait / WF_SEC, wait % WF_SEC };
+			sig = take(next == WF_NEVER ? NULL : &ts, &info);
+			if (sig > 0)
+				dispatch((int)sig, &info);
+		}
+	}
+}
+
+void lx_signal_unpark_and_wait(uint64_t set)
+{
+	uint32_t mine, seen;
+
+	if (!(wf_load_seq_cst(&lx.parked) & set))
+		return;
+	(void)wf_fetch_and(&lx.parked, ~set);
+	mine = wf_fetch_add(&requests, 1u) + 1;
+	(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+	while ((int32_t)((seen = wf_load_seq_cst(&done)) - mine) < 0)
+		(void)sys_futex_wait(&done, seen, WF_MS);
+}

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * futex(2): waiters in a hash table keyed by address.
+ *
+ * Called by: every lock of libc, pthread_join (through the exit word), and programs that use futexes raw.
+ *
+ * Invariant: a waiter is in at most one bucket, the one of its addr. Whoever takes it out, under the bucket's
+ * lock, owns its wake-up; the waiter decides by "am I still in?" whether it was woken, so a wake that races
+ * with a timeout or a signal is never swallowed. Wakers unpark under the lock: a waiter that returns for
+ * another reason first takes the lock, hence no waker still holds a pointer to it.
+ *
+ * A shared futex may be woken by another process: such a wait is a real call, with the worker handed on. The
+ * exception is the word that exit clears: libc joins through a shared wait on it, and only we ever wake it.
+ * It is recognised by address, never by value: libc 2.42 moved it away from the tid.
+ */
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#define BUCKETS 4096u
+#define FUTEX_CMD 0x7f
+#define TID_MASK 0x3fffffffu
+#define WAITERS 0x80000000u
+#define OWNER_DIED 0x40000000u
+
+struct bucket {
+	struct wf_spin lock;
+	struct wf_list waiters;    /* struct lx_futex_wait, oldest first */
+	struct wf_list exit_words; /* struct lx_thread by exit_link */
+} WF_ALIGNED(WF_CACHE_LINE);
+
+static struct bucket buckets[BUCKETS];
+
+void lx_futex_init(void)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		buckets[i].lock = (struct wf_spin){ 0 };
+		wf_list_init(&buckets[i].waiters);
+		wf_list_init(&buckets[i].exit_words);
+	}
+}
+
+static struct bucket *bucket_of(const uint32_t *addr)
+{
+	uint64_t h = (uint64_t)addr * 0x9e3779b97f4a7c15ull;
+
+	return &buckets[h >> 52];
+}
+
+static struct lx_thread *owner_of(struct lx_futex_wait *w)
+{
+	return container_of(w, struct lx_thread, futex);
+}
+
+/* Two buckets are locked in address order. */
+static void lock_two(struct bucket *a, struct bucket *b)
+{
+	wf_spin_lock(a < b ? &a->lock : &b->lock);
+	if (a != b)
+		wf_spin_lock(a < b ? &b->lock : &a->lock);
+}
+
+static void unlock_two(struct bucket *a, struct bucket *b)
+{
+	wf_spin_unlock(&a->lock);
+	if (a != b)
+		wf_spin_unlock(&b->lock);
+}
+
+/* Out of whatever bucket it is in. False: a waker had already taken it out. */
+static bool withdraw(struct lx_futex_wait *w)
+{
+	for (;;) {
+		struct bucket *b = bucket_of(wf_load_acquire(&w->addr));
+		bool was_in;
+
+		wf_spin_lock(&b->lock);
+		if (b != bucket_of(w->addr)) { /* requeued meanwhile */
+			wf_spin_unlock(&b->lock);
+			continue;
+		}
+		was_in = !wf_list_is_empty(&w->link);
+		wf_list_remove(&w->link);
+		wf_spin_unlock(&b->lock);
+		return was_in;
+	}
+}
+
+/* Under the bucket's lock. */
+static uint32_t wake_in(struct bucket *b, const uint32_t *addr, uint32_t n, uint32_t bitset)
+{
+	struct wf_list *p, *tmp;
+	uint32_t woken = 0;
+
+	wf_list_for_each_safe(p, tmp, &b->waiters) {
+		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
+
+		if (woken == n)
+			break;
+		if (w->addr != addr || !(w->bitset & bitset) || w->is_pi)
+			continue;
+		wf_list_remove(&w->link);
+		(void)wf_unpark(&owner_of(w)->base, WF_WAKE_EVENT);
+		woken++;
+	}
+	return woken;
+}
+
+static uint32_t wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
+{
+	struct bucket *b = bucket_of(addr);
+	uint32_t woken;
+
+	wf_spin_lock(&b->lock);
+	woken = wake_in(b, addr, n, bitset);
+	wf_spin_unlock(&b->lock);
+	return woken;
+}
+
+uint32_t lx_futex_wake_addr(uint32_t *addr, uint32_t n)
+{
+	return wake(addr, n, ~0u);
+}
+
+static bool is_exit_word(const uint32_t *addr)
+{
+	struct bucket *b = bucket_of(addr);
+	bool found = false;
+	struct wf_list *p, *tmp;
+
+	wf_spin_lock(&b->lock);
+	wf_list_for_each_safe(p, tmp, &b->exit_words)
+		found |= container_of(p, struct lx_thread, exit_link)->child_tid == addr;
+	wf_spin_unlock(&b->lock);
+	return found;
+}
+
+void lx_exit_word_add(struct lx_thread *t)
+{
+	struct bucket *b = bucket_of(t->child_tid);
+
+	wf_spin_lock(&b->lock);
+	wf_list_push_tail(&b->exit_words, &t->exit_link);
+	wf_spin_unlock(&b->lock);
+}
+
+void lx_exit_word_withdraw(struct lx_thread *t)
+{
+	struct bucket *b = bucket_of(t->child_tid);
+
+	wf_spin_lock(&b->lock);
+	wf_list_remove(&t->exit_link);
+	wf_spin_unlock(&b->lock);
+}
+
+/* The thread has left its stack: clear the word and wake whoever joins, in one step for is_exit_word(). */
+void lx_exit_word_remove(struct lx_thread *t)
+{
+	struct bucket *b = bucket_of(t->child_tid);
+	const uint32_t zero = 0;
+
+	wf_spin_lock(&b->lock);
+	wf_list_remove(&t->exit_link);
+	(void)wf_arch_copy(t->child_tid, &zero, sizeof(zero));
+	(void)wake_in(b, t->child_tid, ~0u, ~0u);
+	wf_spin_unlock(&b->lock);
+}
+
+static void enqueue(struct bucket *b, struct lx_futex_wait *w, uint32_t *addr, uint32_t bitset, bool is_pi)
+{
+	wf_store_release(&w->addr, addr);
+	w->bitset = bitset;
+	w->is_pi = is_pi;
+	wf_list_push_tail(&b->waiters, &w->link);
+}
+
+static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t deadline)
+{
+	struct lx_thread *self = lx_self();
+	struct bucket *b = bucket_of(addr);
+
+	if (!bitset)
+		return -EINVAL;
+	for (;;) {
+		uint32_t value = 0;
+		enum wf_reason reason;
+		long ret;
+
+		wf_park_begin(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+		wf_spin_lock(&b->lock);
+		ret = wf_arch_load32(addr, &value);
+		if (ret == 0 && value == expected)
+			enqueue(b, &self->futex, addr, bitset, false);
+		wf_spin_unlock(&b->lock);
+		if (ret < 0 || value != expected) {
+			(void)wf_park_abort();
+			return ret < 0 ? ret : -EAGAIN;
+		}
+		reason = wf_park(deadline);
+		if (reason == WF_WAKE_EVENT || !withdraw(&self->futex))
+			return 0;
+		if (reason == WF_WAKE_TIMEOUT)
+			return -ETIMEDOUT;
+		if (lx_signal_is_wanted(self))
+			return deadline == WF_NEVER ? -ERESTARTSYS : -ERESTART_RESTARTBLOCK;
+	}
+}
+
+static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to, const uint32_t *expected)
+{
+	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	struct wf_list *p, *tmp;
+	uint32_t value = 0, woken, moved = 0;
+	long ret = 0;
+
+	lock_two(a, b);
+	if (expected)
+		ret = wf_arch_load32(from, &value);
+	if (ret < 0 || (expected && value != *expected)) {
+		unlock_two(a, b);
+		return ret < 0 ? ret : -EAGAIN;
+	}
+	woken = wake_in(a, from, nr_wake, ~0u);
+	wf_list_for_each_safe(p, tmp, &a->waiters) {
+		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
+
+		if (moved == nr_move)
+			break;
+		if (w->addr != from || w->is_pi)
+			continue;
+		if (from != to) {
+			wf_list_remove(&w->link);
+			wf_store_release(&w->addr, to);
+			wf_list_push_tail(&b->waiters, &w->link);
+		}
+		moved++;
+	}
+	unlock_two(a, b);
+	return (long)woken + (expected ? (long)moved : 0);
+}
+
+/* FUTEX_WAKE_OP: *to = *to OP arg, and the old value compared; see futex(2). */
+static long modify(uint32_t *addr, uint32_t encoded, bool *out_hit)
+{
+	int op = (int)(encoded >> 28 & 7), cmp = (int)(encoded >> 24 & 15);
+	int oparg = (int)(encoded << 8) >> 20, cmparg = (int)(encoded << 20) >> 20;
+	uint32_t old = 0, seen, fresh;
+	int v;
+	long ret;
+
+	if (encoded >> 28 & 8)
+		oparg = 1 << (oparg & 31);
+	ret = wf_arch_load32(addr, &old);
+	for (;;) {
+		if (ret < 0)
+			return ret;
+		switch (op) {
+		case FUTEX_OP_SET:
+			fresh = (uint32_t)oparg;
+			break;
+		case FUTEX_OP_ADD:
+			fresh = old + (uint32_t)oparg;
+			break;
+		case FUTEX_OP_OR:
+			fresh = old | (uint32_t)oparg;
+			break;
+		case FUTEX_OP_ANDN:
+			fresh = old & ~(uint32_t)oparg;
+			break;
+		case FUTEX_OP_XOR:
+			fresh = old ^ (uint32_t)oparg;
+			break;
+		default:
+			return -ENOSYS;
+		}
+		seen = old;
+		ret = wf_arch_cas32(addr, &seen, fresh);
+		if (ret == 0 && seen == old)
+			break;
+		old = seen;
+	}
+	v = (int)old;
+	switch (cmp) {
+	case FUTEX_OP_CMP_EQ:
+		*out_hit = v == cmparg;
+		return 0;
+	case FUTEX_OP_CMP_NE:
+		*out_hit = v != cmparg;
+		return 0;
+	case FUTEX_OP_CMP_LT:
+		*out_hit = v < cmparg;
+		return 0;
+	case FUTEX_OP_CMP_GE:
+		*out_hit = v >= cmparg;
+		return 0;
+	case FUTEX_OP_CMP_LE:
+		*out_hit = v <= cmparg;
+		return 0;
+	case FUTEX_OP_CMP_GT:
+		*out_hit = v > cmparg;
+		return 0;
+	}
+	return -ENOSYS;
+}
+
+static long wake_op(uint32_t *addr, uint32_t nr, uint32_t *addr2, uint32_t nr2, uint32_t encoded)
+{
+	struct bucket *a = bucket_of(addr), *b = bucket_of(addr2);
+	bool hit = false;
+	long ret;
+
+	lock_two(a, b);
+	ret = modify(addr2, encoded, &hit);
+	if (ret == 0) {
+		ret = (long)wake_in(a, addr, nr, ~0u);
+		if (hit)
+			ret += (long)wake_in(b, addr2, nr2, ~0u);
+	}
+	unlock_two(a, b);
+	return ret;
+}
+
+/*
+ * Priority inheritance: without kernel priorities to lend, what remains is the ownership protocol. The word
+ * holds the owner's tid; an unlock with waiters hands the word to the oldest.
+ */
+static struct lx_futex_wait *first_pi_waiter(struct bucket *b, const uint32_t *addr, bool *out_more)
+{
+	struct lx_futex_wait *first = NULL;
+	struct wf_list *p, *tmp;
+
+	*out_more = false;
+	wf_list_for_each_safe(p, tmp, &b->waiters) {
+		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
+
+		if (w->addr != addr || !w->is_pi)
+			continue;
+		if (first)
+			*out_more = true;
+		else
+			first = w;
+	}
+	return first;
+}
+
+/* Give the word to the first waiter, or clear it; bits are kept in the word. Under no lock. */
+static long hand_over(uint32_t *addr, uint32_t bits)
+{
+	struct bucket *b = bucket_of(addr);
+	struct lx_futex_wait *w;
+	bool more;
+	uint32_t fresh;
+	long ret;
+
+	wf_spin_lock(&b->lock);
+	w = first_pi_waiter(b, addr, &more);
+	fresh = bits | (w ? lx_tid(owner_of(w)) : 0) | (more ? WAITERS : 0);
+	ret = wf_arch_copy(addr, &fresh, sizeof(fresh));
+	if (ret == 0 && w) {
+		wf_list_remove(&w->link);
+		(void)wf_unpark(&owner_of(w)->base, WF_WAKE_EVENT);
+	}
+	wf_spin_unlock(&b->lock);
+	return ret;
+}
+
+static long lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
+{
+	struct lx_thread *self = lx_self();
+	struct bucket *b = bucket_of(addr);
+
+	for (;;) {
+		uint32_t value = 0, seen;
+		enum wf_reason reason;
+		long ret;
+
+		wf_park_begin(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+		wf_spin_lock(&b->lock);
+		ret = wf_arch_load32(addr, &value);
+		seen = value;
+		if (ret == 0 && !(value & TID_MASK)) {
+			ret = wf_arch_cas32(addr, &seen, lx_tid(self) | (value & (WAITERS | OWNER_DIED)));
+			if (ret == 0)
+				ret = seen == value ? 1 : -EAGAIN;
+		} else if (ret == 0 && (value & TID_MASK) == lx_tid(self)) {
+			ret = -EDEADLK;
+		} else if (ret == 0 && is_try) {
+			ret = -EWOULDBLOCK;
+		} else if (ret == 0 && !lx_by_tid(value & TID_MASK)) {
+			ret = -ESRCH;
+		} else if (ret == 0) {
+			ret = wf_arch_cas32(addr, &seen, value | WAITERS);
+			if (ret == 0 && seen != value)
+				ret = -EAGAIN;
+			if (ret == 0)
+				enqueue(b, &self->futex, addr, ~0u, true);
+		}
+		wf_spin_unlock(&b->lock);
+		if (ret != 0) {
+			(void)wf_park_abort();
+			if (ret == -EAGAIN && !is_try)
+				continue; /* the word changed under our eyes */
+			return ret > 0 ? 0 : ret;
+		}
+		reason = wf_park(deadline);
+		if (reason == WF_WAKE_EVENT || !withdraw(&self->futex))
+			return 0; /* the word is ours */
+		if (reason == WF_WAKE_TIMEOUT)
+			return -ETIMEDOUT;
+		if (lx_signal_is_wanted(self))
+			return -ERESTARTNOINTR;
+	}
+}
+
+static long unlock_pi(uint32_t *addr)
+{
+	uint32_t value = 0;
+	long ret = wf_arch_load32(addr, &value);
+
+	if (ret < 0)
+		return ret;
+	if ((value & TID_MASK) != lx_tid(lx_self()))
+		return -EPERM;
+	return hand_over(addr, 0);
+}
+
+void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid)
+{
+	uint32_t value = 0, seen;
+	long ret = wf_arch_load32(addr, &value);
+
+	for (;;) {
+		if (ret < 0 || (value & TID_MASK) != tid)
+			return;
+		if (is_pi && (value & WAITERS)) {
+			(void)hand_over(addr, OWNER_DIED);
+			return;
+		}
+		seen = value;
+		ret = wf_arch_cas32(addr, &seen, (value & WAITERS) | OWNER_DIED);
+		if (ret == 0 && seen == value)
+			break;
+		value = seen;
+	}
+	if (value & WAITERS) {
+		(void)wake(addr, 1, ~0u);
+		(void)sys3(__NR_futex, addr, FUTEX_WAKE, 1); /* waiters of other processes */
+	}
+}
+
+static long wait_shared(struct wf_frame *f)
+{
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+
+	return lx_blocking_call(__NR_futex, args, true, LX_RESTART_SYS);
+}
+
+long sysc_futex(struct wf_frame *f)
+{
+	uint32_t *addr = (uint32_t *)WF_ARG0(f), *addr2 = (uint32_t *)WF_ARG4(f);
+	uint32_t op = (uint32_t)WF_ARG1(f), val = (uint32_t)WF_ARG2(f);
+	uint32_t val2 = (uint32_t)WF_ARG3(f), val3 = (uint32_t)WF_ARG5(f);
+	const void *timeout = (const void *)WF_ARG3(f);
+	int clock = op & FUTEX_CLOCK_REALTIME ? 0 : 1;
+	bool is_shared = !(op & FUTEX_PRIVATE_FLAG);
+	int64_t deadline = WF_NEVER;
+	uint32_t cmd = op & FUTEX_CMD;
+	long ret = 0;
+
+	if ((uintptr_t)addr & 3)
+		return -EINVAL;
+	switch (cmd) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		if (is_shared && !is_exit_word(addr))
+			return wait_shared(f);
+		if (timeout)
+			ret = cmd == FUTEX_WAIT ? lx_deadline_relative(timeout, &deadline)
+						: lx_deadline_absolute(timeout, clock, &deadline);
+		if (ret < 0)
+			return ret;
+		return wait_on(addr, val, cmd == FUTEX_WAIT ? ~0u : val3, deadline);
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+		if (cmd == FUTEX_WAKE_BITSET && !val3)
+			return -EINVAL;
+		ret = (long)wake(addr, val, cmd == FUTEX_WAKE ? ~0u : val3);
+		if (is_shared && (uint32_t)ret < val) {
+			long more = sys6(__NR_futex, addr, op, val - (uint32_t)ret, 0, 0, val3);
+
+			return more < 0 ? more : ret + more;
+		}
+		return ret;
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+		if (is_shared)
+			return lx_raw(f);
+		if ((uintptr_t)addr2 & 3 || (int)val < 0 || (int)val2 < 0)
+			return -EINVAL;
+		return requeue(addr, val, val2, addr2, cmd == FUTEX_CMP_REQUEUE ? &val3 : NULL);
+	case FUTEX_WAKE_OP:
+		if (is_shared)
+			return lx_raw(f);
+		if ((uintptr_t)addr2 & 3)
+			return -EINVAL;
+		return wake_op(addr, val, addr2, val2, val3);
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		if (timeout)
+			ret = lx_deadline_absolute(timeout, cmd == FUTEX_LOCK_PI ? 0 : clock, &deadline);
+		if (ret < 0)
+			return ret;
+		return lock_pi(addr, deadline, false);
+	case FUTEX_TRYLOCK_PI:
+		return lock_pi(addr, WF_NEVER, true);
+	case FUTEX_UNLOCK_PI:
+		return unlock_pi(addr);
+	default:
+		return -ENOSYS; /* requeue to a PI futex: libc has not used it since 2.25 */
+	}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * fork, vfork, posix_spawn, exec, wait: processes.
+ *
+ * A fork child is a plain process again: only the calling thread exists in it, as a native main thread with
+ * the program's own signal mask and handlers; the runtime forgets everything until the child makes a thread.
+ */
+#include "arch/arch.h"
+#include "io/fd.h"
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#include <linux/sched.h>
+#include <linux/wait.h>
+#include <signal.h>
+
+long wf_arch_raw_clone(long nr, long a, long b, long c, long d, long e);
+WF_NORETURN void wf_arch_gate_leave(struct wf_frame *f);
+
+/* In the child of a fork: become native on the very stack and registers of the caller. */
+WF_NORETURN static void become_native(struct wf_frame *f)
+{
+	uint64_t mask = lx_self()->sig_mask;
+
+	lx_signal_restore_kernel(lx_self());
+	wf_arch_set_self(NULL);
+	lx_forget();
+	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
+	f->rax = 0;
+	wf_arch_gate_leave(f);
+}
+
+static long fork_process(struct wf_frame *f)
+{
+	long pid;
+
+	if (!wf_self_kthread())
+		return lx_raw(f);
+	pid = lx_raw(f);
+	if (pid == 0)
+		become_native(f);
+	return pid;
+}
+
+/*
+ * A child that shares our memory and runs on a stack of its own (posix_spawn, or clone() by hand): it gets a
+ * copy of the frame at the top of that stack and leaves the gate there as a foreign kernel thread.
+ */
+static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp, const struct clone_args *args)
+{
+	struct wf_frame *frame = wf_frame_at(sp);
+	bool is_ours = wf_self_kthread() != NULL;
+	struct clone_args own;
+	long ret;
+
+	if (wf_arch_copy(frame, f, sizeof(*f)) < 0)
+		return -EFAULT;
+	if (is_ours)
+		wf_call_enter(flags & CLONE_VFORK);
+	if (args) {
+		own = *args;
+		own.stack_size = (uintptr_t)frame - own.stack;
+		ret = wf_arch_raw_clone(__NR_clone3, (long)&own, (long)WF_ARG1(f), 0, 0, 0);
+	} else {
+		ret = wf_arch_raw_clone(__NR_clone, (long)flags, (long)frame, (long)WF_ARG2(f),
+					(long)WF_ARG3(f), (long)WF_ARG4(f));
+	}
+	if (is_ours)
+		wf_call_leave();
+	return ret;
+}
+
+long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp, const struct clone_args *args)
+{
+	if (!(flags & CLONE_VM))
+		return sp ? clone_with_stack(f, flags, sp, args) : fork_process(f);
+	if (!sp)
+		return -EINVAL; /* two processes on one stack: only vfork() itself can do that */
+	return clone_with_stack(f, flags, sp, args);
+}
+
+long sysc_fork(struct wf_frame *f)
+{
+	return fork_process(f);
+}
+
+/* vfork() is made by gate.S itself: the child borrows our stack, so no frame of ours may be live. */
+void wf_linux_vfork_begin(struct wf_frame *f)
+{
+	(void)f;
+	wf_self_kthread()->fork_mask = lx_self()->sig_mask;
+	wf_call_enter(true);
+}
+
+void wf_linux_vfork_end(struct wf_frame *f)
+{
+	/* The second frame saved the result as the number. */
+	f->rax = f->nr;
+	wf_call_leave();
+}
+
+static long exec(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	uint64_t mask = self->sig_mask, worker = wf_worker_sigmask();
+	long ret;
+
+	/* The new program inherits the real mask. The other kernel threads end when the call succeeds. */
+	wf_call_enter(false);
+	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
+	ret = lx_raw(f);
+	(void)sys_sigprocmask(SIG_SETMASK, &worker, NULL);
+	wf_call_leave();
+	return ret;
+}
+
+long sysc_execve(struct wf_frame *f)
+{
+	return exec(f);
+}
+
+long sysc_execveat(struct wf_frame *f)
+{
+	return exec(f);
+}
+
+long sysc_wait4(struct wf_frame *f)
+{
+	return WF_ARG2(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+}
+
+long sysc_waitid(struct wf_frame *f)
+{
+	return WF_ARG3(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+}

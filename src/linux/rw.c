@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * read, write, send, recv, accept, connect and their families: calls that wait for one descriptor.
+ *
+ * Each is tried without blocking first: MSG_DONTWAIT on sockets, RWF_NOWAIT elsewhere; the descriptor's own
+ * flags are never changed. If it would block and the program did not ask for O_NONBLOCK, the thread parks
+ * until the descriptor is ready. What cannot be tried without blocking (a terminal, an old kernel) is polled
+ * first and then called for real; should somebody else be faster, the monitor takes the worker.
+ */
+#include "io/fd.h"
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#define RWF_NOWAIT 8
+#define MSG_DONTWAIT 0x40
+#define MSG_WAITALL 0x100
+#define MSG_ERRQUEUE 0x2000
+#define SOL_SOCKET 1
+#define SO_RCVTIMEO_OLD 20
+#define SO_SNDTIMEO_OLD 21
+#define NO_RWF 0x100 /* this kind of file does not know RWF_NOWAIT */
+
+struct iovec_k {
+	char *base;
+	size_t len;
+};
+
+static bool is_nonblocking(int fd)
+{
+	long flags = sys2(__NR_fcntl, fd, F_GETFL);
+
+	return flags >= 0 && flags & O_NONBLOCK;
+}
+
+/* The socket's own timeout as a deadline. */
+static int64_t socket_deadline(int fd, uint32_t events)
+{
+	int64_t tv[2] = { 0, 0 };
+	int len = sizeof(tv);
+	int option = events & EPOLLIN ? SO_RCVTIMEO_OLD : SO_SNDTIMEO_OLD;
+
+	if (sys5(__NR_getsockopt, fd, SOL_SOCKET, option, tv, &len) < 0 || (!tv[0] && !tv[1]))
+		return WF_NEVER;
+	return lx_deadline_in(tv[0] * WF_SEC + tv[1] * WF_US);
+}
+
+/* One wait on one descriptor: what to wait for, until when, and what was learnt on the way. */
+struct fd_wait {
+	int fd;
+	uint32_t events;
+	uint32_t seq;
+	int64_t deadline;
+	bool has_deadline, has_waited, may_timeout;
+};
+
+static void wait_init(struct fd_wait *w, int fd, uint32_t events)
+{
+	*w = (struct fd_wait){ .fd = fd, .events = events, .deadline = WF_NEVER };
+	w->seq = wf_fd_seq(fd);
+}
+
+/* The attempt would block: park. 0: try again; else what the call returns. */
+static long wait_ready(struct fd_wait *w)
+{
+	int ret;
+
+	if (!w->has_deadline) {
+		if (is_nonblocking(w->fd))
+			return -EAGAIN;
+		w->has_deadline = true;
+		w->may_timeout = wf_fd_kind(w->fd) == WF_FD_SOCKET;
+		if (w->may_timeout)
+			w->deadline = socket_deadline(w->fd, w->events);
+	}
+	ret = wf_fd_wait(w->fd, w->events, w->seq, w->deadline);
+	w->has_waited = true;
+	w->seq = wf_fd_seq(w->fd);
+	if (ret == -ETIMEDOUT)
+		return -EAGAIN;
+	if (ret == -EINTR && lx_signal_is_wanted(lx_self()))
+		return w->deadline == WF_NEVER ? -ERESTARTSYS : -EINTR;
+	return ret == -EINTR ? 0 : ret;
+}
+
+static long wait_done(struct fd_wait *w, long ret)
+{
+	if (w->has_waited)
+		wf_fd_pass_on(w->fd, w->events);
+	return ret;
+}
+
+static bool is_ready_now(int fd, uint32_t events)
+{
+	struct {
+		int fd;
+		short events, revents;
+	} p = { fd, (short)events, 0 };
+
+	return sys3(__NR_poll, &p, 1, 0) != 0;
+}
+
+/* Poll, then the real call: for descriptors and calls that have no non-blocking form. */
+static long poll_then_call(struct wf_frame *f, int fd, uint32_t events)
+{
+	struct fd_wait w;
+	long ret;
+
+	wait_init(&w, fd, events);
+	while (!is_ready_now(fd, events)) {
+		ret = wait_ready(&w);
+		if (ret == -EAGAIN && !w.may_timeout)
+			break; /* O_NONBLOCK: the real call says so itself */
+		if (ret == -EPERM)
+			break;
+		if (ret < 0)
+			return wait_done(&w, ret);
+	}
+	return wait_done(&w, lx_blocking(f, false));
+}
+
+/* One non-blocking transfer of a contiguous buffer. -NO_RWF: not possible for this descriptor. */
+static long transfer(int fd, char *buf, size_t len, bool is_write, enum wf_fd_kind kind)
+{
+	struct iovec_k iov = { buf, len };
+	long ret;
+
+	if (kind == WF_FD_SOCKET)
+		return is_write ? sys6(__NR_sendto, fd, buf, len, MSG_DONTWAIT, 0, 0)
+				: sys6(__NR_recvfrom, fd, buf, len, MSG_DONTWAIT, 0, 0);
+	ret = sys6(is_write ? __NR_pwritev2 : __NR_preadv2, fd, &iov, 1, -1, -1, RWF_NOWAIT);
+	return ret == -EOPNOTSUPP ? -NO_RWF : ret;
+}
+
+static long read_into(struct wf_frame *f, int fd, char *buf, size_t len, enum wf_fd_kind kind)
+{
+	struct fd_wait w;
+	long ret;
+
+	wait_init(&w, fd, EPOLLIN);
+	for (;;) {
+		ret = transfer(fd, buf, len, false, kind);
+		if (ret == -NO_RWF)
+			return poll_then_call(f, fd, EPOLLIN);
+		if (ret != -EAGAIN)
+			return wait_done(&w, ret);
+		ret = wait_ready(&w);
+		if (ret == -EPERM)
+			return lx_blocking(f, false);
+		if (ret < 0)
+			return wait_done(&w, ret);
+	}
+}
+
+/* A blocking write ends when everything is written; a signal or an error after a part returns the part. */
+static long write_from(struct wf_frame *f, int fd, char *buf, size_t len, enum wf_fd_kind kind)
+{
+	struct fd_wait w;
+	size_t done = 0;
+	long ret;
+
+	wait_init(&w, fd, EPOLLOUT);
+	for (;;) {
+		ret = transfer(fd, buf + done, len - done, true, kind);
+		if (ret == -NO_RWF)
+			return done ? (long)done : poll_then_call(f, fd, EPOLLOUT);
+		if (ret >= 0) {
+			done += (size_t)ret;
+			if (done == len || !ret || is_nonblocking(fd))
+				return wait_done(&w, (long)done);
+			continue;
+		}
+		if (ret == -EAGAIN)
+			ret = wait_ready(&w);
+		if (ret == -EPERM && !done)
+			return lx_blocking(f, false);
+		if (ret < 0)
+			return wait_done(&w, done ? (long)done : ret);
+	}
+}
+
+/* Files go straight to the kernel: a page cache hit never leaves the thread. */
+static bool goes_native(enum wf_fd_kind kind, size_t len)
+{
+	return kind == WF_FD_FILE || kind == WF_FD_UNKNOWN || !len;
+}
+
+long sysc_read(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	enum wf_fd_kind kind = wf_fd_kind(fd);
+
+	if (goes_native(kind, WF_ARG2(f)))
+		return lx_blocking(f, false);
+	return read_into(f, fd, (char *)WF_ARG1(f), WF_ARG2(f), kind);
+}
+
+/* A write whose reader is gone raises SIGPIPE, on the kernel thread, which blocks it: pass it to the thread. */
+static long check_sigpipe(long ret)
+{
+	if (ret == -EPIPE)
+		lx_signal_take_sigpipe();
+	return ret;
+}
+
+long sysc_write(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	enum wf_fd_kind kind = wf_fd_kind(fd);
+
+	if (goes_native(kind, WF_ARG2(f)))
+		return check_sigpipe(lx_blocking(f, false));
+	return check_sigpipe(write_from(f, fd, (char *)WF_ARG1(f), WF_ARG2(f), kind));
+}
+
+static long load_iovec(uint64_t user, size_t i, struct iovec_k *out)
+{
+	return wf_arch_copy(out, (const struct iovec_k *)user + i, sizeof(*out));
+}
+
+long sysc_readv(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	enum wf_fd_kind kind = wf_fd_kind(fd);
+	struct fd_wait w;
+	long ret;
+
+	if (goes_native(kind, WF_ARG2(f)))
+		return lx_blocking(f, false);
+	wait_init(&w, fd, EPOLLIN);
+	for (;;) {
+		ret = sys6(__NR_preadv2, fd, WF_ARG1(f), WF_ARG2(f), -1, -1, RWF_NOWAIT);
+		if (ret == -EOPNOTSUPP)
+			return poll_then_call(f, fd, EPOLLIN);
+		if (ret == -EAGAIN)
+			ret = wait_ready(&w);
+		else
+			return wait_done(&w, ret);
+		if (ret == -EPERM)
+			return lx_blocking(f, false);
+		if (ret < 0)
+			return wait_done(&w, ret);
+	}
+}
+
+/* What is left of a vector after done bytes, element by element: no copy of the vector is needed. */
+static long write_rest(struct wf_frame *f, int fd, enum wf_fd_kind kind, size_t done)
+{
+	size_t skip = done;
+	long ret;
+
+	for (size_t i = 0; i < WF_ARG2(f); i++) {
+		struct iovec_k v;
+
+		if (load_iovec(WF_ARG1(f), i, &v) < 0)
+			return (long)done;
+		if (skip >= v.len) {
+			skip -= v.len;
+			continue;
+		}
+		ret = write_from(f, fd, v.base + skip, v.len - skip, kind);
+		if (ret < 0)
+			return done ? (long)done : ret;
+		done += (size_t)ret;
+		if ((size_t)ret < v.len - skip)
+			return (long)done;
+		skip = 0;
+	}
+	return (long)done;
+}
+
+static long vector_bytes(struct wf_frame *f, size_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < WF_ARG2(f); i++) {
+		struct iovec_k v;
+
+		if (load_iovec(WF_ARG1(f), i, &v) < 0)
+			return -EFAULT;
+		*out += v.len;
+	}
+	return 0;
+}
+
+long sysc_writev(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	enum wf_fd_kind kind = wf_fd_kind(fd);
+	struct fd_wait w;
+	size_t total;
+	long ret;
+
+	if (goes_native(kind, WF_ARG2(f)))
+		return check_sigpipe(lx_blocking(f, false));
+	wait_init(&w, fd, EPOLLOUT);
+	for (;;) {
+		ret = sys6(__NR_pwritev2, fd, WF_ARG1(f), WF_ARG2(f), -1, -1, RWF_NOWAIT);
+		if (ret == -EOPNOTSUPP)
+			return check_sigpipe(poll_then_call(f, fd, EPOLLOUT));
+		if (ret >= 0)
+			break;
+		if (ret == -EAGAIN)
+			ret = wait_ready(&w);
+		if (ret == -EPERM)
+			return lx_blocking(f, false);
+		if (ret < 0)
+			return check_sigpipe(wait_done(&w, ret));
+	}
+	(void)wait_done(&w, 0);
+	if (vector_bytes(f, &total) < 0 || (size_t)ret >= total || is_nonblocking(fd))
+		return ret;
+	return check_sigpipe(write_rest(f, fd, kind, (size_t)ret));
+}
+
+/* recvfrom, recvmsg, recvmmsg differ in where the flags are. */
+static long receive(struct wf_frame *f, int flags_arg)
+{
+	int fd = (int)WF_ARG0(f);
+	uint64_t flags = flags_arg == 3 ? WF_ARG3(f) : WF_ARG2(f);
+	struct fd_wait w;
+	long ret;
+
+	if (flags & (MSG_DONTWAIT | MSG_ERRQUEUE))
+		return lx_raw(f);
+	if (flags & MSG_WAITALL)
+		return lx_blocking(f, true); /* parts may arrive for long; kept whole by the kernel */
+	wait_init(&w, fd, EPOLLIN);
+	for (;;) {
+		long nb = (long)(flags | MSG_DONTWAIT);
+
+		ret = flags_arg == 3 ? sys6(f->nr, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), nb, WF_ARG4(f), WF_ARG5(f))
+				     : sys6(f->nr, WF_ARG0(f), WF_ARG1(f), nb, WF_ARG3(f), WF_ARG4(f), WF_ARG5(f));
+		if (ret != -EAGAIN)
+			return wait_done(&w, ret);
+		ret = wait_ready(&w);
+		if (ret == -EPERM)
+			return lx_blocking(f, false);
+		if (ret < 0)
+			return wait_done(&w, ret);
+	}
+}
+
+long sysc_recvfrom(struct wf_frame *f)
+{
+	return receive(f, 3);
+}
+
+long sysc_recvmsg(struct wf_frame *f)
+{
+	return receive(f, 2);
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0, len = sizeof(type);
+
+	return sys5(__NR_getsockopt, fd, SOL_SOCKET, 3 /* SO_TYPE */, &type, &len) == 0 && type == 1;
+}
+
+long sysc_sendto(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	uint64_t flags = WF_ARG3(f);
+	char *buf = (char *)WF_ARG1(f);
+	size_t len = WF_ARG2(f), done = 0;
+	struct fd_wait w;
+	long ret;
+
+	if (flags & MSG_DONTWAIT)
+		return check_sigpipe(lx_raw(f));
+	wait_init(&w, fd, EPOLLOUT);
+	for (;;) {
+		ret = sys6(__NR_sendto, fd, buf + done, len - done, flags | MSG_DONTWAIT, WF_ARG4(f), WF_ARG5(f));
+		if (ret >= 0) {
+			done += (size_t)ret;
+			/* A part: only a stream sends the rest, and only a blocking one waits for it. */
+			if (done >= len || !is_stream(fd) || is_nonblocking(fd))
+				return wait_done(&w, (long)done);
+			continue;
+		}
+		if (ret == -EAGAIN)
+			ret = wait_ready(&w);
+		if (ret == -EPERM && !done)
+			return check_sigpipe(lx_blocking(f, false));
+		if (ret < 0)
+			return check_sigpipe(wait_done(&w, done ? (long)done : ret));
+	}
+}
+
+struct msghdr_k {
+	void *name;
+	int namelen, pad;
+	struct iovec_k *iov;
+	size_t iovlen;
+	void *control;
+	size_t controllen;
+	unsigned flags;
+};
+
+/* The first part of a message went out; ancillary data went with it. The rest is plain bytes. */
+static long send_rest(struct wf_frame *f, size_t done)
+{
+	struct msghdr_k m;
+	size_t skip = done;
+
+	if (wf_arch_copy(&m, (const void *)WF_ARG1(f), sizeof(m)) < 0)
+		return (long)done;
+	for (size_t i = 0; i < m.iovlen; i++) {
+		struct iovec_k v;
+		long ret;
+
+		if (load_iovec((uint64_t)m.iov, i, &v) < 0)
+			return (long)done;
+		if (skip >= v.len) {
+			skip -= v.len;
+			continue;
+		}
+		ret = write_from(f, (int)WF_ARG0(f), v.base + skip, v.len - skip, WF_FD_SOCKET);
+		if (ret <= 0)
+			return (long)done;
+		done += (size_t)ret;
+		if ((size_t)ret < v.len - skip)
+			return (long)done;
+		skip = 0;
+	}
+	return (long)done;
+}
+
+long sysc_sendmsg(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	uint64_t flags = WF_ARG2(f);
+	struct fd_wait w;
+	long ret;
+
+	if (flags & MSG_DONTWAIT)
+		return check_sigpipe(lx_raw(f));
+	wait_init(&w, fd, EPOLLOUT);
+	for (;;) {
+		ret = sys3(__NR_sendmsg, fd, WF_ARG1(f), flags | MSG_DONTWAIT);
+		if (ret >= 0)
+			break;
+		if (ret == -EAGAIN)
+			ret = wait_ready(&w);
+		if (ret == -EPERM)
+			return check_sigpipe(lx_blocking(f, false));
+		if (ret < 0)
+			return check_sigpipe(wait_done(&w, ret));
+	}
+	(void)wait_done(&w, 0);
+	return is_stream(fd) && !is_nonblocking(fd) ? send_rest(f, (size_t)ret) : ret;
+}
+
+long sysc_accept(struct wf_frame *f)
+{
+	long fd = poll_then_call(f, (int)WF_ARG0(f), EPOLLIN);
+
+	if (fd >= 0)
+		wf_fd_forget((int)fd);
+	return fd;
+}
+
+/* No per-call flag exists, and the kernel connects loopback and unix sockets at once. */
+long sysc_connect(struct wf_frame *f)
+{
+	return lx_blocking(f, false);
+}
+
+/* Locks and FIFO openings wait for somebody who may need our worker to come. */
+long sysc_flock(struct wf_frame *f)
+{
+	return lx_blocking(f, !(WF_ARG1(f) & 4 /* LOCK_NB */));
+}
+
+long sysc_fcntl(struct wf_frame *f)
+{
+	long ret;
+
+	if (WF_ARG1(f) == F_SETLKW || WF_ARG1(f) == 38 /* F_OFD_SETLKW */)
+		return lx_blocking(f, true);
+	ret = lx_blocking(f, false);
+	if (ret >= 0 && (WF_ARG1(f) == F_DUPFD || WF_ARG1(f) == F_DUPFD_CLOEXEC))
+		wf_fd_forget((int)ret);
+	return ret;
+}
+
+long sysc_close(struct wf_frame *f)
+{
+	if (wf_fd_is_own((int)WF_ARG0(f)))
+		return -EBADF;
+	wf_fd_forget((int)WF_ARG0(f));
+	return lx_blocking(f, false); /* SO_LINGER, NFS: may block */
+}
+
+long sysc_dup2(struct wf_frame *f)
+{
+	if (wf_fd_is_own((int)WF_ARG0(f)) || wf_fd_is_own((int)WF_ARG1(f)))
+		return -EBADF;
+	if (WF_ARG0(f) != WF_ARG1(f))
+		wf_fd_forget((int)WF_ARG1(f));
+	return lx_blocking(f, false);
+}
+
+/* Everything in the range but our own: in pieces around them. */
+long sysc_close_range(struct wf_frame *f)
+{
+	uint64_t first = (uint32_t)WF_ARG0(f), last = (uint32_t)WF_ARG1(f);
+	long ret = 0;
+
+	if (first > last)
+		return -EINVAL;
+	for (uint64_t fd = first; ret == 0 && fd <= last && fd < WF_MAX_FDS; fd++) {
+		if (!wf_fd_is_own((int)fd)) {
+			if (!WF_ARG2(f))
+				wf_fd_forget((int)fd);
+			continue;
+		}
+		if (fd > first)
+			ret = sys3(__NR_close_range, first, fd - 1, WF_ARG2(f));
+		first = fd + 1;
+	}
+	return ret == 0 && first <= last ? sys3(__NR_close_range, first, last, WF_ARG2(f)) : ret;
+}
+
+/* Calls that hand out a descriptor: its number may have been somebody else's, closed behind our back. */
+long sysc_new_fd(struct wf_frame *f)
+{
+	long fd = lx_blocking(f, false);
+
+	if (fd >= 0)
+		wf_fd_forget((int)fd);
+	return fd;
+}

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where signals are pending and whom they go to.
+ *
+ * Three places hold a pending signal:
+ *   - the kernel, for the process, while no thread wants it ("parked": execve, signalfd, timers and queue
+ *     limits see it there); the door leaves parked signals alone;
+ *   - a thread's queue, once it was sent to that thread or chosen for it;
+ *   - nowhere else: a signal taken by the door is at once posted, parked, ignored, or acted upon.
+ *
+ * Every kernel thread blocks everything but the kick and synchronous faults, so the program's masks are plain
+ * stores. The kernel's dispositions are kept equal to the program's, but for the kick and the faults: a fork
+ * child is native with the right handlers, and ignored signals stay ignored over exec.
+ *
+ * Invariant (no lost signal): a poster writes the pending bit and the attention word, then looks at the state
+ * and the kernel thread of the target; the target writes its state or kernel thread, then looks at the
+ * attention word. lx_signal_notify() covers every pair.
+ */
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#include <signal.h>
+
+#define UNBLOCKABLE (lx_bit(SIGKILL) | lx_bit(SIGSTOP))
+#define MEMBARRIER_PRIVATE_EXPEDITED 8
+
+struct lx_process lx;
+
+bool lx_signal_default_ignores(int sig)
+{
+	return sig == SIGCHLD || sig == SIGURG || sig == SIGWINCH || sig == SIGCONT;
+}
+
+bool lx_signal_is_ignored(int sig)
+{
+	void *h = lx.action[sig].handler;
+
+	return h == SIG_IGN || (h == SIG_DFL && lx_signal_default_ignores(sig));
+}
+
+bool lx_signal_is_wanted(struct lx_thread *t)
+{
+	return (wf_load_seq_cst(&t->sig_pending) & ~wf_load_relaxed(&t->sig_mask)) != 0;
+}
+
+/* Make t look at its attention word soon, whatever it is doing. */
+static void notify(struct lx_thread *t)
+{
+	struct wf_kthread *k;
+
+	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
+	if (wf_unpark(&t->base, WF_WAKE_INTERRUPTED))
+		return;
+	k = wf_load_seq_cst(&t->base.kthread);
+	if (!k) {
+		/*
+		 * Ready, or being switched to at this instant: its kernel thread stores itself, then reads the
+		 * attention word, without a fence. The barrier orders all kernel threads: now either we see the
+		 * store, or that read has yet to come and sees our bit.
+		 */
+		(void)sys3(__NR_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0);
+		k = wf_load_seq_cst(&t->base.kthread);
+	}
+	if (k && k != wf_self_kthread())
+		wf_kick(k);
+}
+
+static struct lx_sigq *new_sigq(int sig, const struct wf_siginfo *info)
+{
+	struct lx_sigq *q = wf_slab_get(&lx.sigqs);
+
+	if (!q)
+		return NULL;
+	wf_list_init(&q->link);
+	if (info)
+		q->info = *info;
+	else
+		q->info = (struct wf_siginfo){ .signo = sig };
+	q->info.signo = sig;
+	return q;
+}
+
+void lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info)
+{
+	struct lx_sigq *q;
+	bool is_known;
+
+	if (lx_signal_is_ignored(sig) && !(wf_load_relaxed(&t->sig_mask) & lx_bit(sig)) &&
+	    !(wf_load_relaxed(&t->sig_awaited) & lx_bit(sig)))
+		return;
+	q = new_sigq(sig, info);
+	wf_spin_lock(&t->sig_lock);
+	is_known = t->sig_pending & lx_bit(sig);
+	/* Standard signals coalesce; real-time ones queue. Without memory the bit alone is delivered. */
+	if (q && (!is_known || sig >= 32)) {
+		wf_list_push_tail(&t->sig_queue, &q->link);
+		q = NULL;
+	}
+	wf_store_seq_cst(&t->sig_pending, t->sig_pending | lx_bit(sig));
+	wf_spin_unlock(&t->sig_lock);
+	wf_slab_put(&lx.sigqs, q);
+	if (wf_self_kthread())
+		WF_TRACE(wf_self_kthread(), WF_EV_SIGNAL, sig, lx_tid(t));
+	if (!(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)) || wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig))
+		notify(t);
+}
+
+/* Under t->sig_lock: the first queued signal of set, lowest number first. 0: none. */
+static int take_locked(struct lx_thread *t, uint64_t set, struct wf_siginfo *out)
+{
+	uint64_t ready = t->sig_pending & set;
+	struct wf_list *n, *tmp;
+	struct lx_sigq *hit = NULL;
+	bool more = false;
+	int sig;
+
+	if (!ready)
+		return 0;
+	/* A fault comes before everything: the instruction cannot go on without it. */
+	if (ready & (lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) | lx_bit(SIGTRAP)))
+		ready &= lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) | lx_bit(SIGTRAP);
+	sig = __builtin_ctzl(ready) + 1;
+	wf_list_for_each_safe(n, tmp, &t->sig_queue) {
+		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
+
+		if (q->info.signo != sig)
+			continue;
+		if (hit)
+			more = true;
+		else
+			hit = q;
+	}
+	if (!more)
+		wf_store_seq_cst(&t->sig_pending, t->sig_pending & ~lx_bit(sig));
+	if (hit) {
+		wf_list_remove(&hit->link);
+		*out = hit->info;
+		wf_slab_put(&lx.sigqs, hit);
+	} else {
+		*out = (struct wf_siginfo){ .signo = sig };
+	}
+	return sig;
+}
+
+int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out)
+{
+	int sig;
+
+	if (!(wf_load_seq_cst(&t->sig_pending) & set))
+		return 0;
+	wf_spin_lock(&t->sig_lock);
+	sig = take_locked(t, set, out);
+	wf_spin_unlock(&t->sig_lock);
+	return sig;
+}
+
+static bool wants(struct lx_thread *t, int sig)
+{
+	enum wf_state s = wf_state_of(wf_load_acquire(&t->base.state));
+
+	if (s == WF_FREE || s == WF_NEW || s == WF_DEAD)
+		return false;
+	return !(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)) || wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig);
+}
+
+/* As Linux chooses: the main thread if it wants it, else the next that does. */
+static struct lx_thread *choose_target(int sig)
+{
+	uint32_t n = wf_thread_slots();
+
+	if (wants(lx.main, sig))
+		return lx.main;
+	for (uint32_t i = 0; i < n; i++) {
+		struct lx_thread *t = lx_of(wf_thread_slot(i));
+
+		if (t != lx.main && wants(t, sig))
+			return t;
+	}
+	return NULL;
+}
+
+/* Back into the kernel, where it waits until somebody wants it. */
+static void park_signal(int sig, const struct wf_siginfo *info)
+{
+	struct wf_siginfo copy = *info;
+
+	(void)wf_fetch_or(&lx.parked, lx_bit(sig));
+	copy.signo = sig;
+	if (sys3(__NR_rt_sigqueueinfo, wf_rt.pid, sig, &copy) < 0)
+		(void)sys2(__NR_kill, wf_rt.pid, sig);
+	/* Somebody may have unblocked it between our look and the bit: then nobody would come for it. */
+	if (choose_target(sig))
+		lx_signal_unpark(lx_bit(sig));
+}
+
+void lx_signal_process(int sig, const struct wf_siginfo *info)
+{
+	struct lx_thread *t = choose_target(sig);
+
+	if (t)
+		lx_signal_post(t, sig, info);
+	else
+		park_signal(sig, info);
+}
+
+void lx_signal_unpark(uint64_t set)
+{
+	if (!(wf_load_seq_cst(&lx.parked) & set))
+		return;
+	(void)wf_fetch_and(&lx.parked, ~set);
+	(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+}
+
+void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
+{
+	uint64_t opened = t->sig_mask & ~mask;
+
+	mask &= ~UNBLOCKABLE;
+	wf_store_seq_cst(&t->sig_mask, mask);
+	if (opened && wf_load_seq_cst(&lx.parked) & opened)
+		lx_signal_unpark_and_wait(opened);
+	if (lx_signal_is_wanted(t))
+		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
+}
+
+long sysc_rt_sigprocmask(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	uint64_t old = self->sig_mask, set = 0;
+
+	if (WF_ARG3(f) != sizeof(uint64_t))
+		return -EINVAL;
+	if (WF_ARG1(f)) {
+		if (wf_arch_copy(&set, (const void *)WF_ARG1(f), sizeof(set)) < 0)
+			return -EFAULT;
+		switch ((int)WF_ARG0(f)) {
+		case SIG_BLOCK:
+			lx_signal_set_mask(self, old | set);
+			break;
+		case SIG_UNBLOCK:
+			lx_signal_set_mask(self, old & ~set);
+			break;
+		case SIG_SETMASK:
+			lx_signal_set_mask(self, set);
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (WF_ARG2(f) && wf_arch_copy((void *)WF_ARG2(f), &old, sizeof(old)) < 0)
+		return -EFAULT;
+	return 0;
+}
+
+/* Pending signals that became ignored are gone. */
+static void flush(int sig)
+{
+	uint32_t n = wf_thread_slots();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct lx_thread *t = lx_of(wf_thread_slot(i));
+		struct wf_siginfo info;
+
+		if (wf_state_of(wf_load_acquire(&t->base.state)) == WF_FREE || !t->sig_queue.next)
+			continue;
+		while (lx_signal_take(t, lx_bit(sig), &info))
+			;
+	}
+}
+
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS;
+}
+
+long sysc_rt_sigaction(struct wf_frame *f)
+{
+	int sig = (int)WF_ARG0(f);
+	struct sys_sigaction act = { 0 }, old;
+
+	if (WF_ARG3(f) != sizeof(uint64_t) || sig < 1 || sig > WF_NR_SIGNALS)
+		return -EINVAL;
+	if (WF_ARG1(f)) {
+		if (sig == SIGKILL || sig == SIGSTOP)
+			return -EINVAL;
+		if (wf_arch_copy(&act, (const void *)WF_ARG1(f), sizeof(act)) < 0)
+			return -EFAULT;
+		act.mask &= ~UNBLOCKABLE;
+	}
+	wf_spin_lock(&lx.action_lock);
+	old = lx.action[sig];
+	if (WF_ARG1(f)) {
+		lx.action[sig] = act;
+		/* The kernel keeps the program's own disposition, except where a signal must reach us. */
+		if (sig != WF_SIG_KICK && !is_fault(sig))
+			(void)sys_sigaction(sig, &act, NULL);
+	}
+	wf_spin_unlock(&lx.action_lock);
+	if (WF_ARG1(f) && lx_signal_is_ignored(sig))
+		flush(sig);
+	if (WF_ARG2(f) && wf_arch_copy((void *)WF_ARG2(f), &old, sizeof(old)) < 0)
+		return -EFAULT;
+	return 0;
+}
+
+long sysc_rt_sigpending(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	uint64_t set = 0;
+
+	if (WF_ARG1(f) > sizeof(set))
+		return -EINVAL;
+	/* The kernel's answer is the process's, plus this kernel thread's own, which holds nothing of ours. */
+	(void)sys2(__NR_rt_sigpending, &set, sizeof(set));
+	set = (set | wf_load_seq_cst(&self->sig_pending)) & self->sig_mask;
+	return wf_arch_copy((void *)WF_ARG0(f), &set, WF_ARG1(f));
+}
+
+long sysc_rt_sigtimedwait(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	struct wf_siginfo info;
+	int64_t deadline = WF_NEVER;
+	uint64_t set = 0;
+	long ret = 0;
+	int sig;
+
+	if (WF_ARG3(f) != sizeof(set))
+		return -EINVAL;
+	if (wf_arch_copy(&set, (const void *)WF_ARG0(f), sizeof(set)) < 0)
+		return -EFAULT;
+	set &= ~UNBLOCKABLE;
+	if (WF_ARG2(f))
+		ret = lx_deadline_relative((const void *)WF_ARG2(f), &deadline);
+	if (ret < 0)
+		return ret;
+	wf_store_seq_cst(&self->sig_awaited, set);
+	lx_signal_unpark_and_wait(set);
+	for (;;) {
+		enum wf_reason reason;
+
+		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, set);
+		sig = lx_signal_take(self, set, &info);
+		if (sig || lx_signal_is_wanted(self)) {
+			(void)wf_park_abort();
+			break;
+		}
+		reason = wf_park(deadline);
+		sig = lx_signal_take(self, set, &info);
+		if (sig || reason == WF_WAKE_TIMEOUT || lx_signal_is_wanted(self))
+			break;
+	}
+	wf_store_seq_cst(&self->sig_awaited, 0ull);
+	if (!sig)
+		return lx_signal_is_wanted(self) ? -EINTR : -EAGAIN;
+	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &info, sizeof(info)) < 0)
+		return -EFAULT;
+	return sig;
+}
+
+/* Wait for a handler to run, with mask in effect meanwhile. */
+static long suspend_with(uint64_t mask)
+{
+	struct lx_thread *self = lx_self();
+
+	self->sig_saved_mask = self->sig_mask;
+	self->has_saved_mask = true;
+	lx_signal_set_mask(self, mask);
+	while (!lx_signal_is_wanted(self)) {
+		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, ~mask);
+		if (lx_signal_is_wanted(self)) {
+			(void)wf_park_abort();
+			break;
+		}
+		(void)wf_park(WF_NEVER);
+	}
+	return -ERESTARTNOHAND;
+}
+
+long sysc_rt_sigsuspend(struct wf_frame *f)
+{
+	uint64_t mask = 0;
+
+	if (WF_ARG1(f) != sizeof(mask))
+		return -EINVAL;
+	if (wf_arch_copy(&mask, (const void *)WF_ARG0(f), sizeof(mask)) < 0)
+		return -EFAULT;
+	return suspend_with(mask);
+}
+
+long sysc_pause(struct wf_frame *f)
+{
+	(void)f;
+	return suspend_with(lx_self()->sig_mask);
+}
+
+static struct wf_siginfo info_from_self(int sig, int code)
+{
+	struct wf_siginfo info = { .signo = sig, .code = code };
+
+	info.kill.pid = wf_rt.pid;
+	info.kill.uid = (unsigned)sys0(__NR_getuid);
+	return info;
+}
+
+static long send_to_thread(uint32_t tid, int sig, const struct wf_siginfo *info)
+{
+	struct lx_thread *t = lx_by_tid(tid);
+
+	if (sig < 0 || sig > WF_NR_SIGNALS)
+		return -EINVAL;
+	if (!t || !tid)
+		return -ESRCH;
+	if (sig == SIGKILL || sig == SIGSTOP)
+		return sys2(__NR_kill, wf_rt.pid, sig);
+	if (sig)
+		lx_signal_post(t, sig, info);
+	return 0;
+}
+
+long sysc_tgkill(struct wf_frame *f)
+{
+	struct wf_siginfo info = info_from_self((int)WF_ARG2(f), SI_TKILL);
+
+	if ((int)WF_ARG0(f) <= 0 || (int)WF_ARG1(f) <= 0)
+		return -EINVAL;
+	if ((int)WF_ARG0(f) != wf_rt.pid)
+		return lx_raw(f);
+	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
+}
+
+long sysc_tkill(struct wf_frame *f)
+{
+	struct wf_siginfo info = info_from_self((int)WF_ARG1(f), SI_TKILL);
+	uint32_t tid = (uint32_t)WF_ARG0(f);
+
+	if ((int)tid <= 0)
+		return -EINVAL;
+	if (tid < WF_TID_BASE && tid != (uint32_t)wf_rt.pid)
+		return lx_raw(f);
+	return send_to_thread(tid, (int)WF_ARG1(f), &info);
+}
+
+/* To ourselves: in user space, since POSIX wants it delivered before the call returns. */
+long sysc_kill(struct wf_frame *f)
+{
+	int sig = (int)WF_ARG1(f);
+	struct wf_siginfo info;
+
+	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL || sig == SIGSTOP)
+		return lx_raw(f);
+	info = info_from_self(sig, SI_USER);
+	lx_signal_send_self(sig, &info);
+	return 0;
+}
+
+/*
+ * The sender itself is the best target when it does not block the signal and the main thread does; Linux
+ * prefers main, then the others in order.
+ */
+void lx_signal_send_self(int sig, const struct wf_siginfo *info)
+{
+	struct lx_thread *self = lx_self();
+
+	if (!wants(lx.main, sig) && wants(self, sig))
+		lx_signal_post(self, sig, info);
+	else
+		lx_signal_process(sig, info);
+}
+
+long sysc_rt_sigqueueinfo(struct wf_frame *f)
+{
+	int sig = (int)WF_ARG1(f);
+	struct wf_siginfo info;
+
+	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL || sig == SIGSTOP)
+		return lx_raw(f);
+	if (wf_arch_copy(&info, (const void *)WF_ARG2(f), sizeof(info)) < 0)
+		return -EFAULT;
+	info.signo = sig;
+	lx_signal_send_self(sig, &info);
+	return 0;
+}
+
+long sysc_rt_tgsigqueueinfo(struct wf_frame *f)
+{
+	struct wf_siginfo info;
+
+	if ((int)WF_ARG0(f) != wf_rt.pid)
+		return lx_raw(f);
+	if (wf_arch_copy(&info, (const void *)WF_ARG3(f), sizeof(info)) < 0)
+		return -EFAULT;
+	info.signo = (int)WF_ARG2(f);
+	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
+}
+
+static bool is_on(const struct wf_stack_t *s, uintptr_t sp)
+{
+	return s->size && sp - (uintptr_t)s->sp <= s->size && sp > (uintptr_t)s->sp;
+}
+
+long sysc_sigaltstack(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	struct wf_stack_t old = self->altstack, fresh;
+	bool is_active = is_on(&old, wf_frame_sp(f));
+
+	old.flags = is_active ? SS_ONSTACK : old.size ? 0 : SS_DISABLE;
+	if (WF_ARG0(f)) {
+		if (wf_arch_copy(&fresh, (const void *)WF_ARG0(f), sizeof(fresh)) < 0)
+			return -EFAULT;
+		if (is_active)
+			return -EPERM;
+		if (fresh.flags & ~(SS_DISABLE | SS_ONSTACK | (1 << 31)))
+			return -EINVAL;
+		if (fresh.flags & SS_DISABLE)
+			fresh = (struct wf_stack_t){ .flags = SS_DISABLE };
+		else if (fresh.size < lx.min_sigstack)
+			return -ENOMEM;
+		self->altstack = fresh;
+	}
+	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &old, sizeof(old)) < 0)
+		return -EFAULT;
+	return 0;
+}
+
+void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
+{
+	t->sig_lock = (struct wf_spin){ 0 };
+	t->sig_mask = parent ? parent->sig_mask : 0;
+	t->sig_pending = t->sig_awaited = 0;
+	t->has_saved_mask = false;
+	t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
+	wf_list_init(&t->sig_queue);
+}
+
+void lx_signal_thread_exit(struct lx_thread *t)
+{
+	struct wf_siginfo info;
+
+	wf_store_seq_cst(&t->sig_mask, ~0ull);
+	while (lx_signal_take(t, ~0ull, &info))
+		;
+}
+
+/* A write hit a closed pipe on a kernel thread that blocks SIGPIPE: it stays pending there unless taken. */
+void lx_signal_take_sigpipe(void)
+{
+	struct __kernel_timespec zero = { 0, 0 };
+	uint64_t set = lx_bit(SIGPIPE);
+	struct wf_siginfo info;
+
+	if (sys4(__NR_rt_sigtimedwait, &set, &info, &zero, sizeof(set)) == SIGPIPE)
+		lx_signal_post(lx_self(), SIGPIPE, &info);
+}
+
+void lx_signal_push_front(struct lx_thread *t, int sig, const struct wf_siginfo *info)
+{
+	struct lx_sigq *q = new_sigq(sig, info);
+
+	wf_spin_lock(&t->sig_lock);
+	if (q)
+		wf_list_push_head(&t->sig_queue, &q->link);
+	wf_store_seq_cst(&t->sig_pending, t->sig_pending | lx_bit(sig));
+	wf_spin_unlock(&t->sig_lock);
+}

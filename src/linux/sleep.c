@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nanosleep, clock_nanosleep, sched_yield, pause: waiting for time or for nothing. */
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#define CLOCK_MONOTONIC 1
+#define CLOCK_BOOTTIME 7
+#define CLOCK_TAI 11
+#define TIMER_ABSTIME 1
+
+/* Until deadline; *remaining of a relative sleep is written when a signal ends it. */
+static long sleep_until(int64_t deadline, void *remaining)
+{
+	struct lx_thread *self = lx_self();
+
+	for (;;) {
+		struct __kernel_timespec left;
+		int64_t ns;
+
+		wf_park_begin(WF_INTR, WF_WAIT_SLEEP, (uint64_t)deadline);
+		if (wf_park(deadline) == WF_WAKE_TIMEOUT)
+			return 0;
+		if (!lx_signal_is_wanted(self))
+			continue;
+		ns = WF_MAX(deadline - sys_now(), 0);
+		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
+		if (remaining && wf_arch_copy(remaining, &left, sizeof(left)) < 0)
+			return -EFAULT;
+		return remaining ? -ERESTART_RESTARTBLOCK : -ERESTARTNOHAND;
+	}
+}
+
+long sysc_nanosleep(struct wf_frame *f)
+{
+	int64_t deadline = 0;
+	long ret = lx_deadline_relative((const void *)WF_ARG0(f), &deadline);
+
+	return ret < 0 ? ret : sleep_until(deadline, (void *)WF_ARG1(f));
+}
+
+long sysc_clock_nanosleep(struct wf_frame *f)
+{
+	int clock = (int)WF_ARG0(f);
+	const void *user = (const void *)WF_ARG2(f);
+	int64_t deadline = 0;
+	long ret;
+
+	if (clock != 0 && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI)
+		return lx_blocking(f, true); /* CPU time clocks, or none at all: the kernel's business */
+	if (WF_ARG1(f) & TIMER_ABSTIME) {
+		ret = lx_deadline_absolute(user, clock, &deadline);
+		return ret < 0 ? ret : sleep_until(deadline, NULL);
+	}
+	ret = lx_deadline_relative(user, &deadline);
+	return ret < 0 ? ret : sleep_until(deadline, (void *)WF_ARG3(f));
+}
+
+long sysc_sched_yield(struct wf_frame *f)
+{
+	(void)f;
+	wf_yield();
+	return 0;
+}

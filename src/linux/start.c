@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * From a plain process to weft and back: at the first thread, and in a fork child.
+ *
+ * Until a program makes a thread nothing of it differs from a native one: the gate passes calls through. The
+ * first clone() with CLONE_THREAD takes over masks, handlers and identity of the main thread, turns the main
+ * kernel thread into the door and lets the main thread go on on a worker.
+ */
+#include "arch/arch.h"
+#include "io/fd.h"
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#include <signal.h>
+
+#define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
+#define RSEQ_SIGNATURE 0x53053053
+#define RSEQ_UNREGISTER 1
+
+extern uint32_t wf_arch_gate_on;
+void wf_arch_restorer_native(void);
+
+struct lx_config lx_config;
+static bool is_refused;
+
+static const struct wf_sched_hooks hooks = {
+	.thread_exited = lx_thread_exited,
+	.interrupted = lx_signal_interrupted,
+	.resuming = lx_signal_resuming,
+	.in_runtime = lx_signal_in_runtime,
+	.kicked = lx_credentials_answer,
+};
+
+static bool refuse(const char *why)
+{
+	is_refused = true;
+	if (lx_config.on_refused)
+		lx_config.on_refused(why);
+	return false;
+}
+
+static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+static void take_over_handlers(void)
+{
+	struct sys_sigaction fault = {
+		.handler = (void *)lx_signal_on_fault,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | 0x04000000 /* SA_RESTORER */,
+		.restorer = (void *)wf_arch_restorer_native,
+	};
+	struct sys_sigaction kick = fault;
+
+	for (int sig = 1; sig <= WF_NR_SIGNALS; sig++)
+		(void)sys_sigaction(sig, NULL, &lx.action[sig]);
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		(void)sys_sigaction(faults[i], &fault, NULL);
+	kick.handler = (void *)wf_preempt_on_kick;
+	kick.flags |= SA_RESTART;
+	(void)sys_sigaction(WF_SIG_KICK, &kick, NULL);
+}
+
+void lx_signal_restore_kernel(struct lx_thread *t)
+{
+	struct wf_stack_t ss = t->altstack;
+
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		(void)sys_sigaction(faults[i], &lx.action[faults[i]], NULL);
+	(void)sys_sigaction(WF_SIG_KICK, &lx.action[WF_SIG_KICK], NULL);
+	if (!ss.size)
+		ss.flags = SS_DISABLE;
+	(void)sys2(__NR_sigaltstack, &ss, NULL);
+}
+
+/* The area is registered for the main kernel thread, which the main thread leaves now. */
+static void unregister_rseq(void)
+{
+	if (lx_config.rseq_area)
+		(void)sys4(__NR_rseq, lx_config.rseq_area, lx_config.rseq_bytes, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
+}
+
+static void adopt_main(struct lx_thread *t, uint64_t mask)
+{
+	size_t len;
+	uintptr_t tid_address = 0;
+
+	lx_signal_thread_init(t, NULL);
+	wf_list_init(&t->futex.link);
+	wf_list_init(&t->exit_link);
+	t->base.tid = (uint32_t)wf_rt.pid;
+	t->sig_mask = mask;
+	(void)sys2(__NR_sigaltstack, NULL, &t->altstack);
+	if (t->altstack.flags & SS_DISABLE)
+		t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
+	(void)sys3(__NR_get_robust_list, 0, &t->robust_head, &len);
+	(void)sys2(__NR_prctl, 16 /* PR_GET_NAME */, t->name);
+	t->policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
+	if (sys2(__NR_prctl, 40 /* PR_GET_TID_ADDRESS */, &tid_address) == 0 && tid_address) {
+		t->child_tid = (uint32_t *)tid_address;
+		lx_exit_word_add(t);
+	}
+	lx.main = t;
+	lx.nr_threads = 1;
+}
+
+bool lx_start(void)
+{
+	uint64_t all = ~0ull, mask = 0;
+	struct wf_thread *main;
+
+	if (is_refused || wf_self_kthread())
+		return false;
+	if (sys0(__NR_gettid) != sys0(__NR_getpid))
+		return refuse("threads were made before weft could see them");
+	wf_thread_table_init(sizeof(struct lx_thread));
+	lx_futex_init();
+	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
+	if (wf_epoll_init() < 0)
+		return refuse("no epoll descriptor could be made");
+	lx.on_exit = lx_config.on_exit;
+	lx.min_sigstack = lx_config.min_sigstack;
+	wf_rt.seed = lx_config.seed;
+	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
+	main = wf_runtime_start(&wf_epoll_driver, &hooks,
+				lx_config.nr_workers ? lx_config.nr_workers : (uint32_t)sys_cpu_count(),
+				lx_config.min_sigstack);
+	if (!main) {
+		(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
+		wf_epoll_forget();
+		return refuse("out of memory");
+	}
+	adopt_main(lx_of(main), mask);
+	take_over_handlers();
+	unregister_rseq();
+	(void)sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	wf_store_release(&wf_arch_gate_on, 1u);
+	wf_runtime_leave_door(main, lx_door_loop);
+	return true;
+}
+
+void lx_forget(void)
+{
+	wf_arch_gate_on = 0;
+	wf_epoll_forget();
+	lx_timer_forget();
+	lx_credentials_forget();
+	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
+	lx_config.on_exit = NULL;
+	lx = (struct lx_process){ 0 };
+	wf_runtime_forget();
+}

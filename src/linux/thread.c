@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * clone, exit, and the calls that name threads: how a thread comes, goes, and is called.
+ *
+ * A clone with CLONE_THREAD makes a weft thread: the saved registers are copied to the top of the new stack
+ * and the child leaves the gate through the copy, so the call returns 0 there, on the new stack.
+ */
+#include "arch/arch.h"
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#include <linux/sched.h>
+
+#define ROBUST_LIMIT 2048 /* as the kernel: a list that is longer is a loop */
+
+struct lx_thread *lx_by_tid(uint32_t tid)
+{
+	struct wf_thread *t;
+
+	if (!tid)
+		return lx_self();
+	if (tid == (uint32_t)wf_rt.pid) {
+		enum wf_state s = wf_state_of(wf_load_acquire(&lx.main->base.state));
+
+		return lx_tid(lx.main) == tid && s != WF_FREE && s != WF_DEAD ? lx.main : NULL;
+	}
+	t = wf_thread_by_tid(tid);
+	return t ? lx_of(t) : NULL;
+}
+
+struct clone_request {
+	uint64_t flags;
+	uintptr_t stack_low, sp; /* low end (0: unknown) and top */
+	uint32_t *parent_tid, *child_tid;
+	uintptr_t tls;
+};
+
+static void inherit(struct lx_thread *t, const struct lx_thread *parent)
+{
+	t->futex = (struct lx_futex_wait){ 0 };
+	wf_list_init(&t->futex.link);
+	wf_list_init(&t->exit_link);
+	t->child_tid = NULL;
+	t->robust_head = NULL;
+	t->stack_low = t->stack_high = 0;
+	__builtin_memcpy(t->name, parent->name, sizeof(t->name));
+	__builtin_memcpy(t->affinity, parent->affinity, sizeof(t->affinity));
+	t->has_affinity = parent->has_affinity;
+	t->policy = parent->policy;
+	t->priority = parent->priority;
+	t->nice = parent->nice;
+	t->base.level = parent->base.level;
+	lx_signal_thread_init(t, parent);
+}
+
+static long make_thread(const struct wf_frame *f, const struct clone_request *r)
+{
+	struct lx_thread *parent = lx_self(), *t;
+	struct wf_thread *base = wf_thread_new();
+	struct wf_frame *frame = wf_frame_at(r->sp);
+	uint32_t tid;
+
+	if (!base)
+		return -EAGAIN;
+	t = lx_of(base);
+	inherit(t, parent);
+	if (wf_arch_copy(frame, f, sizeof(*f)) < 0) {
+		wf_thread_free(base);
+		return -EFAULT;
+	}
+	frame->rax = 0;
+	t->stack_low = r->stack_low;
+	t->stack_high = r->stack_low ? r->sp : 0;
+	base->tls = r->flags & CLONE_SETTLS ? r->tls : wf_arch_get_tls();
+	base->sp = wf_arch_make_gate_context(frame);
+	tid = base->tid;
+	if (r->flags & CLONE_PARENT_SETTID)
+		(void)wf_arch_copy(r->parent_tid, &tid, sizeof(tid));
+	if (r->flags & CLONE_CHILD_SETTID)
+		(void)wf_arch_copy(r->child_tid, &tid, sizeof(tid));
+	if (r->flags & CLONE_CHILD_CLEARTID) {
+		t->child_tid = r->child_tid;
+		lx_exit_word_add(t);
+	}
+	wf_fetch_add(&lx.nr_threads, 1u);
+	WF_TRACE(wf_self_kthread(), WF_EV_SPAWN, tid, 0);
+	wf_self_kthread()->count.spawns++;
+	base->home = wf_self_kthread()->worker;
+	wf_store_release(&base->state, WF_READY);
+	wf_worker_ready(base);
+	return tid;
+}
+
+void wf_linux_thread_started(void)
+{
+	wf_worker_finish_switch(wf_self_kthread());
+}
+
+static bool is_thread(uint64_t flags)
+{
+	return (flags & (CLONE_THREAD | CLONE_VM)) == (CLONE_THREAD | CLONE_VM);
+}
+
+/* The first thread starts the runtime. False: stay native. */
+static bool may_make_threads(void)
+{
+	if (wf_load_acquire(&wf_rt.started))
+		return wf_self_kthread() != NULL;
+	return lx_start();
+}
+
+long sysc_clone(struct wf_frame *f)
+{
+	struct clone_request r = {
+		.flags = WF_ARG0(f),
+		.sp = WF_ARG1(f),
+		.parent_tid = (uint32_t *)WF_ARG2(f),
+		.child_tid = (uint32_t *)WF_ARG3(f),
+		.tls = WF_ARG4(f),
+	};
+
+	if (is_thread(r.flags) && r.sp && may_make_threads())
+		return make_thread(f, &r);
+	return lx_clone_process(f, r.flags, r.sp, NULL);
+}
+
+long sysc_clone3(struct wf_frame *f)
+{
+	struct clone_args args = { 0 };
+	size_t bytes = WF_ARG1(f);
+	struct clone_request r;
+
+	if (bytes < CLONE_ARGS_SIZE_VER0)
+		return -EINVAL;
+	if (bytes > sizeof(args))
+		return -E2BIG; /* libc falls back to clone */
+	if (wf_arch_copy(&args, (const void *)WF_ARG0(f), bytes) < 0)
+		return -EFAULT;
+	r = (struct clone_request){
+		.flags = args.flags,
+		.stack_low = args.stack,
+		.sp = args.stack + args.stack_size,
+		.parent_tid = (uint32_t *)args.parent_tid,
+		.child_tid = (uint32_t *)args.child_tid,
+		.tls = args.tls,
+	};
+	if (is_thread(r.flags) && args.stack && may_make_threads())
+		return make_thread(f, &r);
+	return lx_clone_process(f, args.flags | args.exit_signal, args.stack ? r.sp : 0, &args);
+}
+
+/* The list that the kernel would walk: struct robust_list_head { next; offset; pending }. */
+static void walk_robust_list(struct lx_thread *t)
+{
+	struct {
+		uintptr_t next;
+		long offset;
+		uintptr_t pending;
+	} head;
+	uintptr_t entry, next;
+
+	if (!t->robust_head || wf_arch_copy(&head, t->robust_head, sizeof(head)) < 0)
+		return;
+	entry = head.next;
+	for (int i = 0; i < ROBUST_LIMIT && (entry & ~1ul) != (uintptr_t)t->robust_head; i++) {
+		uintptr_t node = entry & ~1ul;
+
+		/* Read the link first: the owner of a freed lock may unmap it. */
+		if (wf_arch_copy(&next, (void *)node, sizeof(next)) < 0)
+			return;
+		if (node != (head.pending & ~1ul))
+			lx_futex_owner_died((uint32_t *)(node + (uintptr_t)head.offset), entry & 1,
+					    lx_tid(t));
+		entry = next;
+	}
+	if (head.pending & ~1ul)
+		lx_futex_owner_died((uint32_t *)((head.pending & ~1ul) + (uintptr_t)head.offset),
+				    head.pending & 1, lx_tid(t));
+}
+
+long sysc_exit(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	struct wf_kthread *k = wf_self_kthread();
+
+	walk_robust_list(self);
+	lx_signal_thread_exit(self);
+	if (wf_fetch_sub(&lx.nr_threads, 1u) == 1)
+		(void)sysc_exit_group(f);
+	WF_TRACE(k, WF_EV_EXIT, 0, 0);
+	wf_store_release(&self->base.state, WF_DEAD);
+	wf_worker_switch_last(k, WF_PREV_DEAD);
+}
+
+/* Called by the successor, on another stack: from now on libc may reuse or unmap the dead one's. */
+void lx_thread_exited(struct wf_thread *base)
+{
+	struct lx_thread *t = lx_of(base);
+
+	if (t->child_tid)
+		lx_exit_word_remove(t);
+	if (t != lx.main)
+		wf_thread_free(base);
+}
+
+long sysc_exit_group(struct wf_frame *f)
+{
+	if (lx.on_exit)
+		lx.on_exit();
+	return lx_raw(f);
+}
+
+long sysc_gettid(struct wf_frame *f)
+{
+	(void)f;
+	return lx_tid(lx_self());
+}
+
+long sysc_set_tid_address(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+
+	if (self->child_tid) {
+		/* Withdraw the old word without clearing it. */
+		lx_exit_word_withdraw(self);
+		self->child_tid = NULL;
+	}
+	self->child_tid = (uint32_t *)WF_ARG0(f);
+	if (self->child_tid)
+		lx_exit_word_add(self);
+	return lx_tid(self);
+}
+
+long sysc_set_robust_list(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+
+	if (WF_ARG1(f) != 24)
+		return -EINVAL;
+	self->robust_head = (uint32_t *)WF_ARG0(f);
+	self->robust_len = WF_ARG1(f);
+	return 0;
+}
+
+long sysc_get_robust_list(struct wf_frame *f)
+{
+	struct lx_thread *t = lx_by_tid((uint32_t)WF_ARG0(f));
+	uintptr_t head;
+	size_t len = 24;
+
+	if (!t)
+		return -ESRCH;
+	head = (uintptr_t)t->robust_head;
+	if (wf_arch_copy((void *)WF_ARG1(f), &head, sizeof(head)) < 0 ||
+	    wf_arch_copy((void *)WF_ARG2(f), &len, sizeof(len)) < 0)
+		return -EFAULT;
+	return 0;
+}
+
+/*
+ * The kernel would register the area with a kernel thread, which a weft thread leaves at any moment. So the
+ * area keeps its initial cpu_id of -1 and readers fall back to getcpu; but the call succeeds, since libc
+ * treats a failure in a thread whose creator was registered as fatal.
+ */
+long sysc_rseq(struct wf_frame *f)
+{
+	(void)f;
+	return 0;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tables through which the scheduler reaches what lies above it.
+ *
+ * sched/ includes nothing of io/ or linux/; they register these at start.
+ */
+#ifndef WF_SCHED_DRIVER_H
+#define WF_SCHED_DRIVER_H
+
+#include "base/base.h"
+
+struct wf_kthread;
+struct wf_thread;
+
+/* The poller. Every function may be called from any kernel thread of weft's, several at once. */
+struct wf_io_driver {
+	/*
+	 * Make ready every thread whose event has come; wait up to timeout_ns (0: do not, < 0: for ever).
+	 * True when somebody called wake() and this call consumed it.
+	 */
+	bool (*poll)(int64_t timeout_ns);
+	/* End one poll() that waits, now or the next one. */
+	void (*wake)(void);
+	/* Somebody waits for an event. */
+	bool (*has_waiters)(void);
+};
+
+struct wf_sched_hooks {
+	/* t has been switched away from for the last time; release what it owned. Must not park. */
+	void (*thread_exited)(struct wf_thread *t);
+	/*
+	 * A kick found the program's own code at the interrupted context uc (a struct ucontext): deliver
+	 * signals by editing it. False when rip is in code that must not be interrupted.
+	 */
+	bool (*interrupted)(struct wf_thread *t, void *uc);
+	/* A preempted thread is about to go on through the saved context uc: the same. */
+	void (*resuming)(struct wf_thread *t, void *uc);
+	/* Every kick, before anything else, also on a spare or idle kernel thread. */
+	void (*kicked)(struct wf_kthread *k);
+	/* The kick found the runtime itself, at uc: move rip out of the few spots that a kick must not pass. */
+	void (*in_runtime)(void *uc);
+};
+
+#endif

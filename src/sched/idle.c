@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * When workers search, sleep and wake one another.
+ *
+ * A worker without work searches for a moment, then sleeps in the poller, where every sleeper waits for I/O,
+ * for the next timer, and for wake().
+ *
+ * Invariant (no lost work): a submitter pushes, fences, then reads nr_idle; a sleeper raises nr_idle, fences,
+ * then looks at every queue. One of the two sees the other. nr_searching suppresses further wake-ups while
+ * one is on its way: the token travels with the wake() and is given up only before another look at all queues.
+ */
+#include "base/die.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+
+#define SEARCH_ROUNDS 4 /* a few microseconds: waking another processor costs 10 or more on a virtual machine */
+#define PAUSES_PER_ROUND 40
+#define STAGGER_NS (4 * WF_MS) /* later sleepers look at the timers only if the first one did not */
+
+void wf_idle_wake(void)
+{
+	uint32_t none = 0;
+	struct wf_worker *w;
+
+	if (!wf_load_seq_cst(&wf_rt.nr_idle) && !wf_load_seq_cst(&wf_rt.nr_vacant))
+		return;
+	if (wf_load_seq_cst(&wf_rt.nr_searching) || !wf_cas(&wf_rt.nr_searching, &none, 1u))
+		return;
+	if (wf_load_seq_cst(&wf_rt.nr_idle)) {
+		wf_rt.io->wake();
+		return;
+	}
+	w = wf_rt_take_vacant();
+	if (!w || !wf_rt_carry(w, true)) {
+		if (w)
+			wf_rt_make_vacant(w);
+		wf_fetch_sub(&wf_rt.nr_searching, 1u);
+	}
+}
+
+static void stop_searching(struct wf_kthread *k)
+{
+	if (!k->is_searching)
+		return;
+	k->is_searching = false;
+	/* The last searcher found work: there may be more, and submitters relied on it. */
+	if (wf_fetch_sub(&wf_rt.nr_searching, 1u) == 1)
+		wf_idle_wake();
+}
+
+static bool take_inbox_of(struct wf_worker *w, struct wf_worker *victim)
+{
+	struct wf_thread *t = wf_inbox_take(victim);
+	bool any = t != NULL;
+
+	while (t) {
+		struct wf_thread *next = t->next;
+
+		wf_runq_push(&w->rq, t, WF_PLACE_TAIL);
+		t = next;
+	}
+	return any;
+}
+
+static bool steal(struct wf_kthread *k, bool take_handoff)
+{
+	struct wf_worker *w = k->worker;
+	uint32_t n = wf_rt.nr_workers, first;
+
+	w->rng = w->rng * 6364136223846793005ull + 1442695040888963407ull;
+	first = (uint32_t)(w->rng >> 33) % n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct wf_worker *victim = &wf_rt.workers[(first + i) % n];
+		uint32_t got;
+
+		if (victim == w)
+			continue;
+		got = wf_runq_steal(&w->rq, &victim->rq, take_handoff);
+		if (got || take_inbox_of(w, victim)) {
+			k->count.steals += got;
+			WF_TRACE(k, WF_EV_STEAL, victim->index, got);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A single hand-off on w, whose waker usually parks at once: it belongs there. Racy reads of stable objects. */
+static bool is_kept_handoff(struct wf_worker *w)
+{
+	struct wf_kthread *k = wf_load_relaxed(&w->kthread);
+	struct wf_thread *waker = k ? wf_load_relaxed(&k->cur) : NULL;
+
+	return wf_load_relaxed(&w->rq.handoff) && waker && waker->parks_after_wake >= WF_STAYS_HERE;
+}
+
+/* Work that a sleeper must not sleep on. */
+static bool any_work(struct wf_worker *self)
+{
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		struct wf_worker *w = &wf_rt.workers[i];
+		uint32_t nr = wf_load_seq_cst(&w->rq.nr);
+
+		if (wf_load_seq_cst(&w->inbox))
+			return true;
+		if (nr && (w == self || nr > 1 || !is_kept_handoff(w)))
+			return true;
+	}
+	return false;
+}
+
+static int64_t sleep_time(uint32_t rank, int64_t now)
+{
+	int64_t next = wf_load_seq_cst(&wf_rt.wheel.next);
+
+	if (next == WF_NEVER)
+		return -1;
+	if (rank)
+		next += STAGGER_NS;
+	return next > now ? next - now : 0;
+}
+
+static void sleep_in_poller(struct wf_kthread *k)
+{
+	struct wf_worker *w = k->worker;
+	uint32_t rank = wf_fetch_add(&wf_rt.nr_idle, 1u);
+	bool woken = false;
+
+	wf_fence_seq_cst(&wf_rt.nr_idle); /* our entry before our look at the queues; pairs with submitters */
+	if (!any_work(w)) {
+		k->count.idles++;
+		WF_TRACE(k, WF_EV_IDLE, rank, 0);
+		woken = wf_rt.io->poll(sleep_time(rank, sys_now()));
+	}
+	wf_fetch_sub(&wf_rt.nr_idle, 1u);
+	if (woken) {
+		if (k->is_searching)
+			wf_fetch_sub(&wf_rt.nr_searching, 1u);
+		k->is_searching = true;
+	}
+}
+
+static void look_at_timers(void)
+{
+	int64_t now;
+
+	if (wf_load_relaxed(&wf_rt.wheel.next) == WF_NEVER)
+		return;
+	now = sys_now();
+	wf_store_relaxed(&wf_rt.coarse_now, now);
+	(void)wf_wheel_expire(&wf_rt.wheel, now);
+}
+
+struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
+{
+	struct wf_worker *w = k->worker;
+
+	for (;;) {
+		struct wf_thread *t = wf_worker_pick(w);
+
+		if (!t) {
+			look_at_timers();
+			if (!k->is_searching && wf_rt.nr_workers > 1) {
+				k->is_searching = true;
+				wf_fetch_add(&wf_rt.nr_searching, 1u);
+			}
+			for (int round = 0; k->is_searching && round < SEARCH_ROUNDS; round++) {
+				if (steal(k, round == SEARCH_ROUNDS - 1))
+					break;
+				for (int i = 0; i < PAUSES_PER_ROUND; i++)
+					wf_cpu_pause();
+			}
+			t = wf_worker_pick(w);
+		}
+		if (t) {
+			stop_searching(k);
+			wf_monitor_arm();
+			return t;
+		}
+		/* Give the token up before the look at all queues in sleep_in_poller(). */
+		if (k->is_searching) {
+			k->is_searching = false;
+			wf_fetch_sub(&wf_rt.nr_searching, 1u);
+		}
+		sleep_in_poller(k);
+	}
+}

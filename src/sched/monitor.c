@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The monitor: a look at every worker from outside, by the door, while anything runs.
+ *
+ * It preempts a thread whose slice is over while others wait, takes the worker of a kernel thread that is
+ * stuck in a call, keeps the coarse clock, and stands in for the poller while no worker sleeps there.
+ * It disarms itself when every worker is idle, so an idle program has no ticks.
+ */
+#include "sched/park.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+
+#define TICK_NS (5 * WF_MS)
+#define RETAKE_TICK_NS (200 * WF_US) /* while a worker sits in a call and somebody waits for it */
+
+void wf_kick(struct wf_kthread *k)
+{
+	if (wf_exchange_seq_cst(&k->kick_sent, 1u))
+		return; /* one is on its way: it has not looked at the attention word yet */
+	k->count.kicks++;
+	(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK);
+}
+
+void wf_monitor_arm(void)
+{
+	if (WF_LIKELY(wf_load_relaxed(&wf_rt.monitor_armed)))
+		return;
+	if (!wf_exchange_seq_cst(&wf_rt.monitor_armed, 1u))
+		(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+}
+
+void wf_rt_timer_is_first(int64_t deadline)
+{
+	/* Sleepers hold a timeout for the timer that was first until now. */
+	if (wf_load_seq_cst(&wf_rt.nr_idle)) {
+		wf_rt.io->wake();
+		wf_fetch_add(&wf_rt.nr_searching, 1u);
+		return;
+	}
+	if (deadline < wf_load_seq_cst(&wf_rt.monitor_until))
+		(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+}
+
+static void preempt(struct wf_worker *w)
+{
+	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+
+	if (!k)
+		return;
+	wf_store_release(&k->preempt, 1u);
+	wf_kick(k);
+}
+
+static bool is_waiting(const struct wf_worker *w)
+{
+	return wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox);
+}
+
+/* True when somebody other than a sleeping worker needs this worker's carrier to move on soon. */
+static bool look_at_worker(struct wf_worker *w, int64_t now)
+{
+	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+	uint32_t seq, calls;
+	bool is_stuck;
+
+	if (!k || !wf_load_relaxed(&k->cur))
+		return false;
+	seq = wf_load_relaxed(&w->slice_seq);
+	calls = wf_load_relaxed(&w->calls);
+	is_stuck = wf_load_relaxed(&k->insys) == 1;
+	if (is_stuck && calls == w->seen_calls && seq == w->seen_seq) {
+		/* The second look in a row that finds the same call in progress. */
+		(void)wf_call_retake(w);
+		return false;
+	}
+	w->seen_calls = calls;
+	if (seq != w->seen_seq) {
+		w->seen_seq = seq;
+		w->seen_at = now;
+	} else if (is_waiting(w) && now - w->seen_at >= WF_SLICE_NS && !is_stuck) {
+		preempt(w);
+		w->seen_at = now;
+	}
+	return is_stuck && (is_waiting(w) || !wf_load_relaxed(&wf_rt.nr_idle));
+}
+
+int64_t wf_monitor_tick(int64_t now)
+{
+	bool is_busy = false, is_urgent = false, is_queued = false;
+	int64_t next;
+
+	wf_store_relaxed(&wf_rt.coarse_now, now);
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		struct wf_worker *w = &wf_rt.workers[i];
+		struct wf_kthread *k;
+
+		is_urgent |= look_at_worker(w, now);
+		k = wf_load_acquire(&w->kthread);
+		is_busy |= k && wf_load_relaxed(&k->cur);
+		is_queued |= is_waiting(w);
+	}
+	if (is_queued)
+		wf_idle_wake();
+	if (!wf_load_seq_cst(&wf_rt.nr_idle)) {
+		if (wf_wheel_expire(&wf_rt.wheel, now))
+			for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
+				if (wf_load_relaxed(&wf_rt.workers[i].inbox))
+					preempt(&wf_rt.workers[i]);
+		if (wf_rt.io->has_waiters() && wf_rt.io->poll(0)) {
+			wf_fetch_sub(&wf_rt.nr_searching, 1u);
+			wf_idle_wake();
+		}
+	}
+	if (!is_busy && !is_queued) {
+		/* Disarm, then look again: a worker that became busy meanwhile saw us armed. */
+		wf_store_seq_cst(&wf_rt.monitor_armed, 0u);
+		for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+			struct wf_kthread *k = wf_load_seq_cst(&wf_rt.workers[i].kthread);
+
+			is_busy |= (k && wf_load_seq_cst(&k->cur)) || is_waiting(&wf_rt.workers[i]);
+		}
+		if (!is_busy && wf_load_seq_cst(&wf_rt.nr_idle))
+			return WF_NEVER;
+		if (!is_busy) /* nobody sleeps in the poller: the timers are ours */
+			return wf_load_seq_cst(&wf_rt.wheel.next);
+		wf_store_seq_cst(&wf_rt.monitor_armed, 1u);
+	}
+	next = now + (is_urgent ? RETAKE_TICK_NS : TICK_NS);
+	if (!wf_load_seq_cst(&wf_rt.nr_idle))
+		next = WF_MIN(next, WF_MAX(wf_load_seq_cst(&wf_rt.wheel.next), now + 50 * WF_US));
+	return next;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Parking; see park.h for the protocol and thread.h for the states. */
+#include "sched/park.h"
+#include "base/die.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+
+static void fire_deadline(struct wf_timer *timer)
+{
+	(void)wf_unpark(container_of(timer, struct wf_thread, timer), WF_WAKE_TIMEOUT);
+}
+
+void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what)
+{
+	struct wf_thread *self = wf_self();
+
+	self->wait_kind = (uint8_t)kind;
+	self->wait_what = what;
+	self->wait_since = wf_rt.coarse_now;
+	/* Before the thread is on any list: a waker that finds it there must see PARKING. */
+	wf_store_seq_cst(&self->state, WF_PARKING | flags);
+}
+
+static enum wf_reason reason_of(uint32_t state)
+{
+	return (enum wf_reason)(state >> WF_REASON_SHIFT);
+}
+
+#define PARKS_SOON_CYCLES 60000u /* about 20 us: less than waking another processor costs */
+
+/* Learn whether this thread usually parks right after it woke somebody: then the woken one stays here. */
+static void learn_habit(struct wf_thread *self)
+{
+	if (!self->woke_at)
+		return;
+	if (wf_cpu_cycles() - self->woke_at < PARKS_SOON_CYCLES)
+		self->parks_after_wake += self->parks_after_wake < 15;
+	else
+		self->parks_after_wake /= 2;
+	self->woke_at = 0;
+}
+
+enum wf_reason wf_park(int64_t deadline)
+{
+	struct wf_thread *self = wf_self();
+	enum wf_reason reason;
+	bool has_deadline = deadline != WF_NEVER;
+
+	if (has_deadline) {
+		wf_timer_init(&self->timer, fire_deadline);
+		if (wf_wheel_add(&wf_rt.wheel, &self->timer, deadline))
+			wf_rt_timer_is_first(deadline);
+	}
+	if (wf_state_of(wf_load_acquire(&self->state)) == WF_PARKING) {
+		learn_habit(self);
+		wf_self_kthread()->count.parks++;
+		WF_TRACE(wf_self_kthread(), WF_EV_PARK, self->wait_kind, self->wait_what);
+		wf_worker_switch_away(WF_PREV_PARK);
+	}
+	if (has_deadline)
+		wf_wheel_cancel(&wf_rt.wheel, &self->timer);
+	reason = reason_of(wf_load_acquire(&self->state));
+	self->wait_kind = WF_WAIT_NONE;
+	wf_store_release(&self->state, WF_RUNNING);
+	return reason;
+}
+
+enum wf_reason wf_park_abort(void)
+{
+	struct wf_thread *self = wf_self();
+	uint32_t old = wf_exchange(&self->state, (uint32_t)WF_RUNNING);
+
+	self->wait_kind = WF_WAIT_NONE;
+	return reason_of(old);
+}
+
+bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
+{
+	uint32_t s = wf_load_acquire(&t->state);
+	struct wf_kthread *k = wf_self_kthread();
+
+	for (;;) {
+		enum wf_state now = wf_state_of(s);
+		uint32_t to = (uint32_t)reason << WF_REASON_SHIFT;
+
+		if (now != WF_PARKING && now != WF_PARKED)
+			return false;
+		if (reason == WF_WAKE_INTERRUPTED && !(s & WF_INTR))
+			return false;
+		/* PARKED: its registers are saved and we push. PARKING: it is still on a CPU, its successor pushes. */
+		to |= now == WF_PARKED ? WF_READY : WF_WOKEN;
+		if (!wf_cas(&t->state, &s, to))
+			continue;
+		if (k) {
+			k->count.unparks++;
+			WF_TRACE(k, WF_EV_UNPARK, t->tid, reason);
+		}
+		if (now == WF_PARKED)
+			wf_worker_ready(t);
+		return true;
+	}
+}
+
+void wf_yield(void)
+{
+	struct wf_kthread *k = wf_self_kthread();
+	struct wf_worker *w = k->worker;
+
+	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox))
+		return;
+	WF_TRACE(k, WF_EV_YIELD, 0, 0);
+	wf_worker_switch_away(WF_PREV_YIELD);
+}

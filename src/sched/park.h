@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Parking: the only way a thread stops running until somebody wakes it, and the only way it is woken.
+ *
+ *	wf_park_begin(flags);
+ *	put yourself where a waker finds you (wait list, timer);
+ *	reason = wf_park(deadline);           or wf_park_abort()
+ *	take yourself off every list again;
+ *
+ * Invariant: exactly one wf_unpark() between begin and return wins; all others return false. A waker must
+ * have found the thread on a list whose lock it holds (or hold the thread's signal lock), so no waker of an
+ * earlier park can reach a later one, except with WF_WAKE_INTERRUPTED: that one may come at any time, and
+ * the waiter looks for itself whether it has reason to stop.
+ */
+#ifndef WF_SCHED_PARK_H
+#define WF_SCHED_PARK_H
+
+#include "sched/thread.h"
+
+/* flags: 0 or WF_INTR. kind and what are shown in dumps. */
+void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what);
+/* deadline: CLOCK_MONOTONIC ns, or WF_NEVER. */
+WF_PARKS enum wf_reason wf_park(int64_t deadline);
+/* Instead of wf_park(): the event turned out to have happened. A reason that came first is returned. */
+enum wf_reason wf_park_abort(void);
+
+/* True when this call made t runnable. */
+bool wf_unpark(struct wf_thread *t, enum wf_reason reason);
+
+/* Let others run first; returns at once when nobody waits. */
+WF_PARKS void wf_yield(void);
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The kick: interrupts a kernel thread to preempt its thread or to make it look at signals.
+ *
+ * The handler runs on the kernel thread's alternate stack. A thread is preempted only in the program's own
+ * code: the runtime's text defers (the gate's exit looks at the attention word). To preempt, the whole
+ * signal frame is copied into a save area and the thread goes on later through rt_sigreturn from there: its
+ * own stack is not touched, so threads with minimal stacks can be preempted anywhere.
+ *
+ * Rules: at most one kick outstanding per kernel thread (kick_sent), cleared before anything is looked at, so
+ * a kick sent later is not lost. The handler never keeps the kernel thread across the switch: the resumed
+ * side starts over with the kernel thread it finds.
+ */
+#include "arch/arch.h"
+#include "arch/x86_64/sigframe.h"
+#include "base/die.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+
+#include <signal.h>
+
+/* Defined by the linker: the whole text of the object that the runtime is linked into. */
+extern char __ehdr_start[] WF_HIDDEN, etext[] WF_HIDDEN;
+
+#define RESUME_STACK_BYTES 2048 /* C code runs here between the switch and rt_sigreturn */
+
+struct save_area {
+	char stack[RESUME_STACK_BYTES];
+	struct wf_thread *owner;
+	struct wf_ucontext *uc;
+	char frame[] WF_ALIGNED(64);
+};
+
+_Static_assert(offsetof(struct save_area, uc) == WF_SAVE_AREA_UC, "obs/inspect.c exports it");
+
+bool wf_in_own_text(uintptr_t rip)
+{
+	return rip >= (uintptr_t)__ehdr_start && rip < (uintptr_t)etext;
+}
+
+static void set_worker_stack(const struct wf_kthread *k, struct wf_ucontext *uc)
+{
+	/* sigreturn installs what the frame says: it must be the alternate stack of the kernel thread we are on. */
+	uc->stack = (struct wf_stack_t){ .sp = k->altstack, .size = WF_ALTSTACK_BYTES };
+}
+
+/* First code of a preempted thread that runs again; on its save area's own stack. */
+static void resume(void *arg)
+{
+	struct save_area *area = arg;
+	struct wf_kthread *k = wf_self_kthread();
+	struct wf_thread *t = area->owner;
+
+	wf_worker_finish_switch(k);
+	t->is_preempted = false;
+	wf_rt.hooks->resuming(t, area->uc);
+	set_worker_stack(k, area->uc);
+	/* The area is freed before it is read for the last time: nobody but this kernel thread gets it back. */
+	if (k->save_area)
+		wf_slab_put(&wf_rt.save_areas, k->save_area);
+	k->save_area = area;
+	wf_arch_sigreturn(area->uc);
+}
+
+static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
+{
+	struct save_area *area = k->save_area;
+	struct wf_thread *t = k->cur;
+
+	if (!area)
+		area = wf_slab_get(&wf_rt.save_areas);
+	if (!area)
+		return; /* no memory: the thread keeps its CPU until the next tick */
+	k->save_area = NULL;
+	area->owner = t;
+	area->uc = wf_sigframe_save(area->frame, uc);
+	t->is_preempted = true;
+	t->slice_left = 0;
+	k->count.preempts++;
+	WF_TRACE(k, WF_EV_PREEMPT, uc->reg[WF_UC_RIP], 0);
+	t->sp = wf_arch_make_context(area->stack + sizeof(area->stack), resume, area);
+	wf_worker_switch_last(k, WF_PREV_PREEMPT);
+}
+
+void wf_preempt_on_kick(int sig, void *info, void *context)
+{
+	struct wf_ucontext *uc = context;
+	struct wf_kthread *k = wf_self_kthread();
+	bool wants_cpu;
+
+	(void)sig;
+	(void)info;
+	if (!k || k->is_door)
+		return;
+	wf_store_seq_cst(&k->kick_sent, 0u);
+	wants_cpu = wf_exchange(&k->preempt, 0u);
+	wf_rt.hooks->kicked(k);
+	WF_TRACE(k, WF_EV_KICK, 0, uc->reg[WF_UC_RIP]);
+	if (!k->cur)
+		return;
+	if (wf_in_own_text(uc->reg[WF_UC_RIP])) {
+		if (wants_cpu)
+			(void)wf_fetch_or(&k->cur->attention, WF_ATT_RESCHED);
+		wf_rt.hooks->in_runtime(uc);
+		return;
+	}
+	if (!wf_rt.hooks->interrupted(k->cur, uc)) {
+		if (wants_cpu)
+			(void)wf_fetch_or(&k->cur->attention, WF_ATT_RESCHED);
+		return;
+	}
+	if (wants_cpu && k->worker)
+		preempt(k, uc);
+}
+
+void wf_preempt_init_kthread(struct wf_kthread *k)
+{
+	struct wf_stack_t ss = { .sp = k->altstack, .size = WF_ALTSTACK_BYTES };
+	uint64_t mask = wf_worker_sigmask();
+
+	WF_ASSERT(sys2(__NR_sigaltstack, &ss, NULL) == 0);
+	WF_ASSERT(sys_sigprocmask(SIG_SETMASK, &mask, NULL) == 0);
+}
+
+uint64_t wf_worker_sigmask(void)
+{
+	const int open[] = { WF_SIG_KICK, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	uint64_t mask = ~0ull;
+
+	for (size_t i = 0; i < ARRAY_LEN(open); i++)
+		mask &= ~(1ull << (open[i] - 1));
+	return mask;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The run queue; see runq.h. */
+#include "sched/runq.h"
+#include "base/die.h"
+
+#define HANDOFFS_IN_A_ROW 16 /* then the queue gets a turn: two threads that wake each other must not own a worker */
+#define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
+
+static void append(struct wf_array *a, struct wf_thread *t)
+{
+	struct wf_level *l = &a->level[t->level];
+
+	t->next = NULL;
+	if (l->tail)
+		l->tail->next = t;
+	else
+		l->head = t;
+	l->tail = t;
+	a->bitmap |= 1ul << t->level;
+}
+
+static void prepend(struct wf_array *a, struct wf_thread *t)
+{
+	struct wf_level *l = &a->level[t->level];
+
+	t->next = l->head;
+	l->head = t;
+	if (!l->tail)
+		l->tail = t;
+	a->bitmap |= 1ul << t->level;
+}
+
+static struct wf_thread *take_first(struct wf_array *a)
+{
+	struct wf_level *l;
+	struct wf_thread *t;
+
+	if (!a->bitmap)
+		return NULL;
+	l = &a->level[__builtin_ctzl(a->bitmap)];
+	t = l->head;
+	l->head = t->next;
+	if (!l->head) {
+		l->tail = NULL;
+		a->bitmap &= ~(1ul << t->level);
+	}
+	return t;
+}
+
+void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
+{
+	wf_spin_lock(&q->lock);
+	switch (place) {
+	case WF_PLACE_HANDOFF:
+		if (q->handoff)
+			append(&q->array[q->active], q->handoff);
+		q->handoff = t;
+		break;
+	case WF_PLACE_FRONT:
+		prepend(&q->array[q->active], t);
+		break;
+	case WF_PLACE_TAIL:
+		append(&q->array[q->active], t);
+		break;
+	case WF_PLACE_EXPIRED:
+		append(&q->array[!q->active], t);
+		break;
+	}
+	wf_store_relaxed(&q->nr, q->nr + 1);
+	wf_spin_unlock(&q->lock);
+}
+
+static struct wf_thread *take_queued(struct wf_runq *q)
+{
+	struct wf_thread *t = take_first(&q->array[q->active]);
+
+	if (!t) {
+		q->active = !q->active;
+		t = take_first(&q->array[q->active]);
+	}
+	return t;
+}
+
+struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
+{
+	struct wf_thread *t = NULL;
+
+	*out_new_slice = true;
+	wf_spin_lock(&q->lock);
+	if (q->handoff && q->handoff_streak >= HANDOFFS_IN_A_ROW) {
+		append(&q->array[q->active], q->handoff);
+		q->handoff = NULL;
+	}
+	if (q->handoff) {
+		t = q->handoff;
+		q->handoff = NULL;
+		q->handoff_streak++;
+		*out_new_slice = false;
+	} else {
+		t = take_queued(q);
+		q->handoff_streak = 0;
+	}
+	if (t)
+		wf_store_relaxed(&q->nr, q->nr - 1);
+	wf_spin_unlock(&q->lock);
+	return t;
+}
+
+uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_handoff)
+{
+	struct wf_thread *taken[STEAL_MAX];
+	uint32_t want, n = 0;
+
+	/* The kernel may have descheduled the holder: a thief has other victims. */
+	if (!wf_runq_nr(from) || !wf_spin_trylock(&from->lock))
+		return 0;
+	want = from->nr - (from->handoff ? 1 : 0);
+	want = WF_MIN((want + 1) / 2, (uint32_t)STEAL_MAX);
+	while (n < want && (taken[n] = take_queued(from)))
+		n++;
+	if (!n && take_handoff && from->handoff) {
+		taken[n++] = from->handoff;
+		from->handoff = NULL;
+	}
+	wf_store_relaxed(&from->nr, from->nr - n);
+	wf_spin_unlock(&from->lock);
+	for (uint32_t i = 0; i < n; i++)
+		wf_runq_push(to, taken[i], WF_PLACE_TAIL);
+	return n;
+}

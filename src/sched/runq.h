@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The run queue of one worker: an active and an expired array of levels, and a hand-off slot.
+ *
+ * The O(1) scheduler's idea without its sleep estimator: a thread with slice left goes into active, one
+ * without into expired with a fresh slice; when active is empty the arrays swap. So every queued thread
+ * runs before any thread runs twice through a full slice.
+ *
+ * Invariant: a thread is in at most one queue, and whoever takes it off owns it. All fields under the lock;
+ * nr may be read without it as a hint.
+ */
+#ifndef WF_SCHED_RUNQ_H
+#define WF_SCHED_RUNQ_H
+
+#include "base/spin.h"
+#include "sched/thread.h"
+
+struct wf_level {
+	struct wf_thread *head, *tail;
+};
+
+struct wf_array {
+	uint64_t bitmap;
+	struct wf_level level[WF_LEVELS];
+};
+
+struct wf_runq {
+	struct wf_spin lock;
+	uint32_t nr;                /* (a) queued threads, the hand-off slot included */
+	struct wf_thread *handoff;  /* (q) woken last by the running thread: runs next */
+	uint32_t handoff_streak;    /* (q) hand-offs in a row */
+	uint32_t active;            /* (q) index of the active array */
+	struct wf_array array[2];   /* (q) */
+};
+
+enum wf_place {
+	WF_PLACE_HANDOFF, /* run next, within the waker's slice; what was there goes to FRONT */
+	WF_PLACE_FRONT,
+	WF_PLACE_TAIL,
+	WF_PLACE_EXPIRED,
+};
+
+void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
+/* out_new_slice: false when the thread came from the hand-off slot and inherits the slice. */
+struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice);
+/* Move up to half of from into to, at most 32; never the hand-off slot unless nothing else is there and take_handoff. */
+uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_handoff);
+
+WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
+{
+	return wf_load_relaxed(&q->nr);
+}
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Starting, staffing and forgetting the runtime; see runtime.h. */
+#include "sched/runtime.h"
+#include "arch/arch.h"
+#include "arch/x86_64/sigframe.h"
+#include "base/die.h"
+#include "sched/park.h"
+
+#include <signal.h>
+
+struct wf_runtime wf_rt;
+
+/* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
+static struct wf_kthread *new_kthread(void)
+{
+	const size_t head = WF_ALIGN_UP(sizeof(struct wf_kthread), WF_PAGE);
+	const size_t bytes = head + 2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES;
+	char *p = sys_map(bytes);
+	struct wf_kthread *k = (void *)p;
+
+	if (!p)
+		return NULL;
+	(void)sys3(__NR_mprotect, p + head, WF_PAGE, 0);
+	(void)sys3(__NR_mprotect, p + head + WF_PAGE + WF_KSTACK_BYTES, WF_PAGE, 0);
+	*k = (struct wf_kthread){
+		.self = k,
+		.stack = p + head + WF_PAGE,
+		.altstack = p + head + 2 * WF_PAGE + WF_KSTACK_BYTES,
+	};
+	if (wf_trace_on)
+		k->ring = sys_map(sizeof(struct wf_trace_ring));
+	wf_spin_lock(&wf_rt.lock);
+	if (wf_rt.nr_kthreads == WF_MAX_KTHREADS) {
+		wf_spin_unlock(&wf_rt.lock);
+		sys_unmap(p, bytes);
+		return NULL;
+	}
+	k->index = wf_rt.nr_kthreads;
+	wf_store_release(&wf_rt.kthreads[k->index], k);
+	wf_store_release(&wf_rt.nr_kthreads, k->index + 1);
+	wf_spin_unlock(&wf_rt.lock);
+	return k;
+}
+
+void wf_rt_add_spare(struct wf_kthread *k)
+{
+	wf_store_release(&k->sleep_word, 1u); /* before it can be found: a carrier clears it */
+	wf_spin_lock(&wf_rt.lock);
+	k->next_spare = wf_rt.spares;
+	wf_rt.spares = k;
+	wf_spin_unlock(&wf_rt.lock);
+}
+
+static struct wf_kthread *take_spare(void)
+{
+	struct wf_kthread *k;
+
+	wf_spin_lock(&wf_rt.lock);
+	k = wf_rt.spares;
+	if (k)
+		wf_rt.spares = k->next_spare;
+	wf_spin_unlock(&wf_rt.lock);
+	return k;
+}
+
+static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
+{
+	k->is_searching = searching;
+	wf_store_release(&w->kthread, k);
+	wf_store_release(&k->worker, w); /* pairs with the acquire in wf_worker_loop() */
+}
+
+bool wf_rt_carry(struct wf_worker *w, bool searching)
+{
+	struct wf_kthread *k = take_spare();
+	long tid;
+
+	if (k) {
+		attach(w, k, searching);
+		wf_store_release(&k->sleep_word, 0u);
+		(void)sys_futex_wake(&k->sleep_word, 1);
+		return true;
+	}
+	k = new_kthread();
+	if (!k)
+		return false;
+	attach(w, k, searching);
+	tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k, &k->tid);
+	if (tid > 0)
+		return true;
+	/* Its slot stays, unused, on the spare list of the dead: it must never be chosen to carry. */
+	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
+	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	return false;
+}
+
+/* Somebody must poll and keep the timers while threads wait for nothing but the kernel. */
+static bool needs_carrier(const struct wf_worker *w)
+{
+	if (wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox))
+		return true;
+	return !wf_load_seq_cst(&wf_rt.nr_idle) &&
+	       (wf_rt.io->has_waiters() || wf_load_relaxed(&wf_rt.wheel.nr));
+}
+
+void wf_rt_make_vacant(struct wf_worker *w)
+{
+	if (needs_carrier(w) && wf_rt_carry(w, false))
+		return;
+	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
+	wf_spin_lock(&wf_rt.lock);
+	w->next_vacant = wf_rt.vacant;
+	wf_rt.vacant = w;
+	wf_store_relaxed(&w->is_vacant, 1u);
+	wf_store_seq_cst(&wf_rt.nr_vacant, wf_rt.nr_vacant + 1);
+	wf_spin_unlock(&wf_rt.lock);
+	/* Work may have been queued between the look and the list; its submitter saw no vacant worker. */
+	wf_fence_seq_cst(&wf_rt.nr_vacant);
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
+		if (wf_load_seq_cst(&wf_rt.workers[i].rq.nr) || wf_load_seq_cst(&wf_rt.workers[i].inbox)) {
+			wf_idle_wake();
+			return;
+		}
+}
+
+struct wf_worker *wf_rt_take_vacant(void)
+{
+	struct wf_worker *w;
+
+	if (!wf_load_relaxed(&wf_rt.nr_vacant))
+		return NULL;
+	wf_spin_lock(&wf_rt.lock);
+	w = wf_rt.vacant;
+	if (w) {
+		wf_rt.vacant = w->next_vacant;
+		wf_store_relaxed(&w->is_vacant, 0u);
+		wf_store_seq_cst(&wf_rt.nr_vacant, wf_rt.nr_vacant - 1);
+	}
+	wf_spin_unlock(&wf_rt.lock);
+	return w;
+}
+
+struct wf_thread *wf_runtime_start(const struct wf_io_driver *io, const struct wf_sched_hooks *hooks,
+				   uint32_t nr_workers, size_t min_sigstack)
+{
+	struct wf_thread *t;
+	struct wf_kthread *door;
+
+	wf_rt.io = io;
+	wf_rt.hooks = hooks;
+	wf_rt.pid = (int)sys0(__NR_getpid);
+	wf_rt.nr_workers = nr_workers;
+	wf_rt.workers = sys_map(sizeof(struct wf_worker) * nr_workers);
+	wf_rt.coarse_now = sys_now();
+	wf_rt.monitor_until = WF_NEVER;
+	wf_wheel_init(&wf_rt.wheel, wf_rt.coarse_now);
+	wf_slab_init(&wf_rt.save_areas, (uint32_t)(4096 + wf_sigframe_save_bytes(min_sigstack)));
+	door = new_kthread();
+	t = wf_thread_new();
+	if (!wf_rt.workers || !door || !t)
+		return NULL;
+	for (uint32_t i = nr_workers; i-- > 0;) {
+		struct wf_worker *w = &wf_rt.workers[i];
+
+		w->index = i;
+		w->rng = wf_rt.seed + i + 1;
+		w->is_vacant = 1;
+		w->next_vacant = wf_rt.vacant;
+		wf_rt.vacant = w;
+		wf_rt.nr_vacant++;
+	}
+	door->is_door = true;
+	door->tid = (int)sys0(__NR_gettid);
+	door->tls = wf_arch_get_tls();
+	wf_rt.door = door;
+	t->tls = door->tls;
+	t->state = WF_RUNNING;
+	return t;
+}
+
+struct door_start {
+	void (*loop)(void *);
+	struct wf_kthread *door;
+	struct wf_thread *main;
+};
+
+static void run_door(void *arg)
+{
+	struct door_start start = *(struct door_start *)arg; /* lies on main's stack, valid until main runs on */
+
+	wf_arch_set_self(start.door);
+	wf_preempt_init_kthread(start.door);
+	/* main's registers are saved: it may go on as a thread among others. */
+	wf_store_release(&start.main->state, WF_READY);
+	wf_store_release(&wf_rt.started, 1u);
+	wf_worker_ready(start.main);
+	start.loop(start.door);
+	WF_ASSERT(!"the door never returns");
+}
+
+void wf_runtime_leave_door(struct wf_thread *self, void (*door_loop)(void *))
+{
+	struct door_start start = { .loop = door_loop, .door = wf_rt.door, .main = self };
+	void *sp = wf_arch_make_context((char *)start.door->stack + WF_KSTACK_BYTES, run_door, &start);
+
+	wf_arch_switch(&self->sp, sp);
+	wf_worker_finish_switch(wf_self_kthread());
+}
+
+void wf_runtime_forget(void)
+{
+	wf_rt = (struct wf_runtime){ .seed = wf_rt.seed };
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The whole runtime: one struct, started once, rebuilt from nothing in a fork child.
+ */
+#ifndef WF_SCHED_RUNTIME_H
+#define WF_SCHED_RUNTIME_H
+
+#include "mem/slab.h"
+#include "sched/driver.h"
+#include "sched/wheel.h"
+#include "sched/worker.h"
+
+/*
+ * The signal that interrupts a kernel thread of ours, and wakes the door: the number that glibc keeps for
+ * set*id broadcasts, which never reaches the kernel under weft. No number is taken from the program.
+ */
+#define WF_SIG_KICK 33
+
+struct wf_runtime {
+	uint32_t started;        /* (a) */
+	int pid;                 /* (p) */
+	uint32_t nr_workers;     /* (p) */
+	struct wf_worker *workers; /* (p) */
+	struct wf_kthread *kthreads[WF_MAX_KTHREADS]; /* (a) filled in order, never removed */
+	uint32_t nr_kthreads;    /* (a) */
+	struct wf_kthread *door; /* (p) */
+
+	uint32_t nr_idle WF_ALIGNED(WF_CACHE_LINE); /* (a) kernel threads asleep, or about to be, in the poller */
+	uint32_t nr_searching;   /* (a) awake and looking for work, or a wake() on its way */
+	uint32_t nr_vacant;      /* (a) workers without a carrier */
+
+	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE); /* vacant and spare lists, kernel thread table */
+	struct wf_worker *vacant;      /* (q) */
+	struct wf_kthread *spares;     /* (q) */
+
+	int64_t coarse_now WF_ALIGNED(WF_CACHE_LINE); /* (a) written by the monitor and by idle workers */
+	uint32_t monitor_armed;  /* (a) the door ticks */
+	int64_t monitor_until;   /* (a) when the door looks next by itself */
+
+	const struct wf_io_driver *io;     /* (p) */
+	const struct wf_sched_hooks *hooks; /* (p) */
+	struct wf_wheel wheel;
+	struct wf_slab save_areas;
+	uint64_t seed;           /* (p) */
+};
+
+/* Alternate stack of each kernel thread: a signal frame with the largest FPU state, twice, and room to work. */
+#define WF_ALTSTACK_BYTES (64ul << 10)
+#define WF_KSTACK_BYTES (64ul << 10)
+
+extern struct wf_runtime wf_rt;
+
+/*
+ * Start with the calling kernel thread as the door: builds the workers and the thread object of the caller
+ * (returned); the caller's context stays where it is until wf_runtime_leave_door().
+ */
+struct wf_thread *wf_runtime_start(const struct wf_io_driver *io, const struct wf_sched_hooks *hooks,
+				   uint32_t nr_workers, size_t min_sigstack);
+/* Move the calling (main) thread to a worker; the kernel thread goes on as door_loop(), which never returns. */
+WF_PARKS void wf_runtime_leave_door(struct wf_thread *self, void (*door_loop)(void *));
+/* In a fork child: forget everything; the child is a plain process until it makes a thread. */
+void wf_runtime_forget(void);
+
+/* A timer earlier than all others was armed: whoever sleeps until the next one must hear of it. */
+void wf_rt_timer_is_first(int64_t deadline);
+
+/* A new kernel thread, or a spare, for worker w. False: none could be made, w stays vacant. */
+bool wf_rt_carry(struct wf_worker *w, bool searching);
+void wf_rt_make_vacant(struct wf_worker *w);
+struct wf_worker *wf_rt_take_vacant(void);
+void wf_rt_add_spare(struct wf_kthread *k);
+
+/* Monitor: one look at everything. Returns when to look next (WF_NEVER: disarmed). */
+int64_t wf_monitor_tick(int64_t now);
+/* Make sure that the door ticks. */
+void wf_monitor_arm(void);
+
+/* Interrupt kernel thread k at whatever it does. */
+void wf_kick(struct wf_kthread *k);
+/* Signal handler for WF_SIG_KICK. */
+void wf_preempt_on_kick(int sig, void *info, void *uc);
+/* A kernel thread is new: mask, alternate stack, FPU. Called by itself. */
+void wf_preempt_init_kthread(struct wf_kthread *k);
+bool wf_in_own_text(uintptr_t rip);
+/* Where a preempted thread's save area keeps the address of its ucontext: for readers from outside. */
+#define WF_SAVE_AREA_UC 2056
+/* Real mask of every kernel thread that runs threads: all but the kick and synchronous faults. */
+uint64_t wf_worker_sigmask(void);
+
+#endif

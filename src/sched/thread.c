@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The thread table: one reserved mapping, slots handed out LIFO so that a fresh thread is cache-warm.
+ *
+ * A tid is WF_TID_BASE * (1 + generation) + index, so a tid is not reused before its slot was used
+ * WF_TID_GENERATIONS times.
+ */
+#include "sched/thread.h"
+#include "base/die.h"
+#include "sys/syscall.h"
+
+struct wf_thread_table wf_thread_table;
+
+#define table wf_thread_table
+
+void wf_thread_table_init(size_t object_bytes)
+{
+	table = (struct wf_thread_table){ .object_bytes = WF_ALIGN_UP(object_bytes, (size_t)WF_CACHE_LINE) };
+	table.slots = sys_map(table.object_bytes * WF_MAX_THREADS);
+}
+
+struct wf_thread *wf_thread_slot(uint32_t index)
+{
+	return (struct wf_thread *)(table.slots + index * table.object_bytes);
+}
+
+uint32_t wf_thread_slots(void)
+{
+	return wf_load_acquire(&table.nr_slots);
+}
+
+struct wf_thread *wf_thread_new(void)
+{
+	struct wf_thread *t;
+	uint32_t generation;
+
+	wf_spin_lock(&table.lock);
+	t = table.free;
+	if (t) {
+		table.free = t->next;
+	} else if (table.slots && table.nr_slots < WF_MAX_THREADS) {
+		t = wf_thread_slot(table.nr_slots);
+		t->index = table.nr_slots;
+		wf_store_release(&table.nr_slots, table.nr_slots + 1);
+	}
+	wf_spin_unlock(&table.lock);
+	if (!t)
+		return NULL;
+	generation = t->generation + 1;
+	*t = (struct wf_thread){ .index = t->index,
+				 .level = WF_LEVEL_NORMAL,
+				 .slice_left = WF_SLICE_NS,
+				 .state = WF_NEW };
+	t->tid = WF_TID_BASE * (1 + generation % WF_TID_GENERATIONS) + t->index;
+	wf_store_release(&t->generation, generation);
+	return t;
+}
+
+void wf_thread_free(struct wf_thread *t)
+{
+	wf_store_release(&t->state, WF_FREE);
+	wf_spin_lock(&table.lock);
+	t->next = table.free;
+	table.free = t;
+	wf_spin_unlock(&table.lock);
+}
+
+struct wf_thread *wf_thread_by_tid(uint32_t tid)
+{
+	uint32_t index = tid % WF_TID_BASE;
+	struct wf_thread *t;
+	enum wf_state s;
+
+	if (tid < WF_TID_BASE || index >= wf_thread_slots())
+		return NULL;
+	t = wf_thread_slot(index);
+	s = wf_state_of(wf_load_acquire(&t->state));
+	return wf_load_relaxed(&t->tid) == tid && s != WF_FREE && s != WF_DEAD ? t : NULL;
+}

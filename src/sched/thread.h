@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A thread, and the states it goes through: the first file to read.
+ *
+ * Thread objects are never returned to the system: a stale pointer reads a valid object whose tid differs.
+ * The object that linux/ needs begins with a struct wf_thread (see wf_runtime_config.thread_bytes).
+ */
+#ifndef WF_SCHED_THREAD_H
+#define WF_SCHED_THREAD_H
+
+#include "arch/x86_64/offsets.h"
+#include "base/atomic.h"
+#include "base/list.h"
+#include "sched/wheel.h"
+
+struct wf_kthread;
+struct wf_worker;
+
+/*
+ * The state word: one enum wf_state, plus WF_INTR while a signal may end the wait, plus a reason (bits 16..).
+ *
+ *   FREE    -> NEW      wf_thread_new()   the index was popped from the free list
+ *   NEW     -> READY    spawner           store, before the first push
+ *   READY   -> RUNNING  the popper        plain store: whoever took it off a queue owns it
+ *   RUNNING -> PARKING  the thread        store, before it is on any wait list
+ *   PARKING -> RUNNING  the thread        it never left: wf_park_abort(), or it found WOKEN before the switch
+ *   PARKING -> WOKEN    a waker           CAS: the registers are not saved yet, the thread or its successor goes on
+ *   PARKING -> PARKED   the successor     CAS, after the registers were saved
+ *   WOKEN   -> READY    the successor     its CAS lost: it pushes the thread
+ *   PARKED  -> READY    a waker           CAS; the winner, and nobody else, pushes the thread
+ *   RUNNING -> READY    the successor     yield, preemption, or a call that lost its worker; then push
+ *   RUNNING -> DEAD     the thread        then the successor releases it: the stack is free only after the switch
+ *   DEAD    -> FREE     the successor
+ *
+ * Invariant: between two stores of PARKING exactly one waker's CAS succeeds, and exactly one push follows.
+ */
+enum wf_state {
+	WF_FREE,
+	WF_NEW,
+	WF_READY,
+	WF_RUNNING,
+	WF_PARKING,
+	WF_PARKED,
+	WF_WOKEN,
+	WF_DEAD,
+};
+
+#define WF_STATE_MASK 0xffu
+#define WF_INTR 0x100u
+#define WF_REASON_SHIFT 16
+
+enum wf_reason {
+	WF_WAKE_NONE,
+	WF_WAKE_EVENT,       /* what was waited for */
+	WF_WAKE_TIMEOUT,     /* the deadline */
+	WF_WAKE_INTERRUPTED, /* a signal wants the thread; only with WF_INTR */
+};
+
+/* What a thread waits for: shown in dumps. */
+enum wf_wait {
+	WF_WAIT_NONE,
+	WF_WAIT_FUTEX,  /* what: address */
+	WF_WAIT_FD,     /* what: descriptor */
+	WF_WAIT_POLL,   /* what: number of descriptors */
+	WF_WAIT_SLEEP,  /* what: deadline */
+	WF_WAIT_SIGNAL, /* what: set */
+	WF_WAIT_CALL,   /* a real call in the kernel; what: number */
+	WF_WAIT_NR
+};
+
+/* Attention bits: why the gate must not return to the program at once. */
+#define WF_ATT_RESCHED 1u
+#define WF_ATT_SIGNAL 2u
+
+#define WF_LEVELS 40
+#define WF_LEVEL_NORMAL 20
+#define WF_SLICE_NS (10 * WF_MS)
+
+/*
+ * (c) constant after creation   (o) the thread itself      (w) the worker that runs it
+ * (q) under the queue's lock    (a) atomic, anyone         (p) written before publication, then (c)
+ */
+struct wf_thread {
+	void *sp;                   /* (w) saved context; valid while not on a CPU */
+	uintptr_t tls;              /* (p) FS base */
+	uint32_t attention;         /* (a) WF_ATT_* */
+	uint32_t state;             /* (a) */
+	struct wf_kthread *kthread; /* (a) runs us now, or NULL */
+	struct wf_thread *next;     /* (q) link in a run queue or inbox */
+	struct wf_worker *home;     /* (w) where we last ran */
+	int64_t slice_left;         /* (w) ns */
+	uint8_t level;              /* (a) run queue level: 0 first */
+	uint8_t wait_kind;          /* (o) enum wf_wait */
+	bool is_preempted;          /* (w) sp leads to a saved signal frame */
+	uint8_t parks_after_wake;   /* (o) 0..15: how often a wake was soon followed by a park */
+	uint32_t tid;               /* (p) */
+	uint64_t wait_what;         /* (o) */
+	int64_t wait_since;         /* (o) coarse clock */
+	uint64_t woke_at;           /* (o) cycles at the last unpark by us, 0: none since the last park */
+	struct wf_timer timer;      /* deadline of the current park */
+	uint32_t index;             /* (c) slot in the thread table */
+	uint32_t generation;        /* (a) how often this slot was used */
+	uint64_t nr_switches;       /* (w) */
+	int64_t run_ns;             /* (w) charged at slices */
+};
+
+_Static_assert(offsetof(struct wf_thread, sp) == WF_T_SP, "gate.S relies on it");
+_Static_assert(offsetof(struct wf_thread, attention) == WF_T_ATTENTION, "gate.S relies on it");
+
+WF_INLINE enum wf_state wf_state_of(uint32_t word)
+{
+	return (enum wf_state)(word & WF_STATE_MASK);
+}
+
+/* Thread table: every slot ever used, for dumps, signals and credentials. */
+#define WF_MAX_THREADS (1u << 20)
+#define WF_TID_BASE (1u << 22) /* above the kernel's PID_MAX_LIMIT, below FUTEX_TID_MASK */
+#define WF_TID_GENERATIONS 200u
+
+struct wf_thread_table {
+	struct wf_spin lock;
+	char *slots;             /* (c) */
+	size_t object_bytes;     /* (c) */
+	uint32_t nr_slots;       /* (a) grows only */
+	struct wf_thread *free;  /* (q) linked by next */
+};
+
+/* For readers from outside (obs/inspect.c); everybody else goes through the functions below. */
+extern struct wf_thread_table wf_thread_table;
+
+/* A zeroed-state thread with a fresh tid, or NULL when there is no memory or no slot left. */
+struct wf_thread *wf_thread_new(void);
+void wf_thread_free(struct wf_thread *t);
+/* The thread with that tid if it is alive (neither FREE nor DEAD), else NULL. */
+struct wf_thread *wf_thread_by_tid(uint32_t tid);
+/* Slots in use are below this number. */
+uint32_t wf_thread_slots(void);
+struct wf_thread *wf_thread_slot(uint32_t index);
+void wf_thread_table_init(size_t object_bytes);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The worker: picks the next thread, switches to it, and looks after the one it left.
+ *
+ * A switch goes from thread to thread without a detour; only a worker without work goes back to its own
+ * stack. Whoever runs after a switch first finishes it (wf_worker_finish_switch): only then are the
+ * predecessor's registers saved and may others run it.
+ */
+#include "sched/worker.h"
+#include "arch/arch.h"
+#include "base/die.h"
+#include "sched/park.h"
+#include "sched/runtime.h"
+
+#define POLL_EVERY_PICKS 61 /* a prime, so that it does not fall into step with a ring of threads */
+
+/*
+ * Inbox: a stack of threads with one atomic head. Push by CAS; taking exchanges the whole stack for NULL, so
+ * there is no ABA and any number of takers may try. Invariant: a pushed thread is returned by exactly one take.
+ */
+void wf_inbox_push(struct wf_worker *w, struct wf_thread *t)
+{
+	struct wf_thread *head = wf_load_relaxed(&w->inbox);
+
+	do
+		t->next = head;
+	while (!wf_cas(&w->inbox, &head, t)); /* publishes t->next; pairs with the exchange in take */
+}
+
+struct wf_thread *wf_inbox_take(struct wf_worker *w)
+{
+	struct wf_thread *t, *oldest = NULL;
+
+	if (!wf_load_relaxed(&w->inbox))
+		return NULL;
+	t = wf_exchange(&w->inbox, (struct wf_thread *)NULL);
+	while (t) {
+		struct wf_thread *next = t->next;
+
+		t->next = oldest;
+		oldest = t;
+		t = next;
+	}
+	return oldest;
+}
+
+static enum wf_place place_by_slice(struct wf_thread *t, enum wf_place place)
+{
+	if (t->slice_left > 0)
+		return place;
+	t->slice_left = WF_SLICE_NS;
+	return WF_PLACE_EXPIRED;
+}
+
+static void drain_inbox(struct wf_worker *w)
+{
+	struct wf_thread *t = wf_inbox_take(w);
+
+	while (t) {
+		struct wf_thread *next = t->next;
+
+		wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_TAIL));
+		t = next;
+	}
+}
+
+void wf_worker_ready(struct wf_thread *t)
+{
+	struct wf_kthread *k = wf_self_kthread();
+	struct wf_worker *w = k && !k->is_door ? wf_load_relaxed(&k->worker) : NULL;
+	struct wf_thread *waker = k ? k->cur : NULL;
+	struct wf_worker *home;
+
+	if (!w) {
+		home = t->home ? t->home : &wf_rt.workers[0];
+		wf_inbox_push(home, t);
+		wf_fence_seq_cst(&home->inbox); /* our push before our look at the sleepers; pairs with idle */
+		wf_idle_wake();
+		return;
+	}
+	if (waker && wf_state_of(waker->state) != WF_DEAD) {
+		bool alone = !wf_runq_nr(&w->rq);
+
+		wf_runq_push(&w->rq, t, place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
+		wf_fence_seq_cst(&w->rq.nr); /* as above */
+		if (!wf_load_relaxed(&wf_rt.nr_idle) && !wf_load_relaxed(&wf_rt.nr_vacant))
+			return;
+		waker->woke_at = wf_cpu_cycles();
+		if (alone && waker->parks_after_wake >= WF_STAYS_HERE)
+			return;
+		wf_idle_wake();
+		return;
+	}
+	wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_TAIL));
+	wf_fence_seq_cst(&w->rq.nr); /* as above */
+	if (wf_runq_nr(&w->rq) > 1)
+		wf_idle_wake();
+}
+
+struct wf_thread *wf_worker_pick(struct wf_worker *w)
+{
+	struct wf_thread *t;
+	bool new_slice;
+
+	if (++w->picks % POLL_EVERY_PICKS == 0 && wf_rt.io->has_waiters() && wf_rt.io->poll(0)) {
+		/* We swallowed a wake-up meant for a sleeper, and are not asleep: pass it on. */
+		wf_fetch_sub(&wf_rt.nr_searching, 1u);
+		wf_idle_wake();
+	}
+	if (wf_load_relaxed(&w->inbox))
+		drain_inbox(w);
+	if (!wf_runq_nr(&w->rq))
+		return NULL;
+	t = wf_runq_pop(&w->rq, &new_slice);
+	if (new_slice)
+		wf_store_relaxed(&w->slice_seq, w->slice_seq + 1);
+	return t;
+}
+
+/* Load everything of t but its registers. We own t: it is on no queue. */
+static void prepare_to_run(struct wf_kthread *k, struct wf_thread *t)
+{
+	struct wf_worker *w = k->worker;
+	uint32_t reason = t->state & ~(WF_STATE_MASK | WF_INTR);
+
+	wf_store_relaxed(&t->state, reason | WF_RUNNING);
+	wf_store_release(&t->kthread, k);
+	t->home = w;
+	t->nr_switches++;
+	w->slice_began = wf_load_relaxed(&wf_rt.coarse_now);
+	k->count.switches++;
+	if (k->tls != t->tls) {
+		k->tls = t->tls;
+		wf_arch_set_tls(t->tls);
+	}
+	WF_TRACE(k, WF_EV_RUN, t->tid, 0);
+	k->cur = t;
+}
+
+static void leave(struct wf_kthread *k, enum wf_prev_action action)
+{
+	struct wf_thread *self = k->cur;
+	struct wf_worker *w = k->worker;
+
+	if (w) {
+		int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
+
+		self->slice_left -= ran;
+		self->run_ns += ran;
+	}
+	k->prev = self;
+	k->prev_action = action;
+}
+
+void wf_worker_switch_away(enum wf_prev_action action)
+{
+	struct wf_kthread *k = wf_self_kthread();
+	struct wf_worker *w = k->worker;
+	struct wf_thread *self = k->cur;
+	struct wf_thread *t = w ? wf_worker_pick(w) : NULL;
+
+	if (!t && action == WF_PREV_YIELD)
+		return;
+	leave(k, action);
+	if (t) {
+		prepare_to_run(k, t);
+		wf_arch_switch(&self->sp, t->sp);
+	} else {
+		k->cur = NULL;
+		wf_arch_switch(&self->sp, k->loop_sp);
+	}
+	wf_worker_finish_switch(wf_self_kthread()); /* maybe another kernel thread */
+}
+
+void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action)
+{
+	struct wf_thread *t = k->worker ? wf_worker_pick(k->worker) : NULL;
+
+	leave(k, action);
+	if (t) {
+		prepare_to_run(k, t);
+		wf_arch_switch_last(t->sp);
+	}
+	k->cur = NULL;
+	wf_arch_switch_last(k->loop_sp);
+}
+
+static void push_prev(struct wf_kthread *k, struct wf_thread *t, enum wf_place place)
+{
+	struct wf_worker *w = k->worker;
+
+	if (!w) {
+		wf_worker_ready(t);
+		return;
+	}
+	wf_runq_push(&w->rq, t, place_by_slice(t, place));
+	if (k->cur && (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))) {
+		wf_fence_seq_cst(&w->rq.nr); /* our push before our look at the sleepers */
+		wf_idle_wake();
+	}
+}
+
+static void commit_park(struct wf_kthread *k, struct wf_thread *t)
+{
+	uint32_t s = wf_load_acquire(&t->state);
+
+	for (;;) {
+		if (wf_state_of(s) == WF_PARKING) {
+			if (wf_cas(&t->state, &s, (s & WF_INTR) | WF_PARKED))
+				return;
+			continue;
+		}
+		/* A waker came between park_begin and now: nobody else will push. */
+		WF_ASSERT(wf_state_of(s) == WF_WOKEN);
+		wf_store_release(&t->state, (s & ~WF_STATE_MASK) | WF_READY);
+		push_prev(k, t, WF_PLACE_FRONT);
+		return;
+	}
+}
+
+void wf_worker_finish_switch(struct wf_kthread *k)
+{
+	struct wf_thread *t = k->prev;
+	enum wf_prev_action action = (enum wf_prev_action)k->prev_action;
+
+	if (!t)
+		return;
+	k->prev = NULL;
+	wf_store_release(&t->kthread, (struct wf_kthread *)NULL);
+	switch (action) {
+	case WF_PREV_PARK:
+		commit_park(k, t);
+		break;
+	case WF_PREV_YIELD:
+	case WF_PREV_PREEMPT:
+		wf_store_release(&t->state, WF_READY);
+		push_prev(k, t, action == WF_PREV_YIELD ? WF_PLACE_EXPIRED : WF_PLACE_TAIL);
+		break;
+	case WF_PREV_REHOME:
+		wf_store_release(&t->state, WF_READY);
+		wf_worker_ready(t);
+		break;
+	case WF_PREV_DEAD:
+		k->count.spawns++;
+		wf_rt.hooks->thread_exited(t);
+		break;
+	case WF_PREV_NONE:
+		break;
+	}
+}
+
+static void wait_as_spare(struct wf_kthread *k)
+{
+	wf_rt_add_spare(k);
+	while (wf_load_acquire(&k->sleep_word))
+		(void)sys_futex_wait(&k->sleep_word, 1, -1);
+}
+
+void wf_worker_loop(void *arg)
+{
+	struct wf_kthread *k = arg;
+
+	wf_arch_set_self(k);
+	wf_preempt_init_kthread(k);
+	for (;;) {
+		struct wf_thread *t;
+
+		wf_worker_finish_switch(k);
+		if (!wf_load_acquire(&k->worker)) {
+			wait_as_spare(k);
+			continue;
+		}
+		t = wf_idle_find_work(k);
+		if (!t)
+			continue;
+		prepare_to_run(k, t);
+		wf_arch_switch(&k->loop_sp, t->sp);
+	}
+}
+
+/*
+ * Calls that may block. The word insys decides between us and the monitor: our 1 -> 0 at return and its
+ * 1 -> 2 are both CAS, so exactly one of them keeps the worker.
+ */
+void wf_call_enter(bool certain)
+{
+	struct wf_kthread *k = wf_self_kthread();
+	struct wf_worker *w = k->worker;
+
+	wf_store_relaxed(&w->calls, w->calls + 1);
+	if (!certain) {
+		wf_store_release(&k->insys, 1u);
+		return;
+	}
+	wf_store_release(&k->insys, 2u);
+	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	k->count.handoffs++;
+	WF_TRACE(k, WF_EV_HANDOFF, w->index, 1);
+	wf_rt_make_vacant(w);
+}
+
+bool wf_call_retake(struct wf_worker *w)
+{
+	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+	uint32_t one = 1;
+
+	if (!k || wf_load_acquire(&k->worker) != w || !wf_cas(&k->insys, &one, 2u))
+		return false;
+	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	wf_rt_make_vacant(w);
+	return true;
+}
+
+void wf_call_leave(void)
+{
+	struct wf_kthread *k = wf_self_kthread();
+	uint32_t one = 1;
+	struct wf_worker *w;
+
+	if (wf_cas(&k->insys, &one, 0u))
+		return;
+	/* Taken. The monitor clears k->worker right after its CAS: wait for that, it is two instructions away. */
+	while (wf_load_acquire(&k->worker))
+		wf_cpu_pause();
+	wf_store_release(&k->insys, 0u);
+	w = wf_rt_take_vacant();
+	if (w) {
+		wf_store_release(&w->kthread, k);
+		wf_store_release(&k->worker, w);
+		w->slice_began = wf_load_relaxed(&wf_rt.coarse_now);
+		return;
+	}
+	wf_worker_switch_away(WF_PREV_REHOME);
+}

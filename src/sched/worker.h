@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Workers and kernel threads.
+ *
+ * A worker is the right to run threads, with the queue they wait in; there are as many as processors. A
+ * kernel thread carries at most one worker at a time. One that blocks in the kernel gives its worker to a
+ * spare kernel thread (hand-off), and becomes a spare itself when its call returns.
+ */
+#ifndef WF_SCHED_WORKER_H
+#define WF_SCHED_WORKER_H
+
+#include "arch/x86_64/cpu.h"
+#include "sched/runq.h"
+#include "sched/thread.h"
+#include "sys/syscall.h"
+#include "trace/trace.h"
+
+/* What the successor of a switch does with the thread that was switched away from. */
+enum wf_prev_action {
+	WF_PREV_NONE,
+	WF_PREV_PARK,    /* commit PARKING -> PARKED, or push if already woken */
+	WF_PREV_YIELD,   /* push behind its equals */
+	WF_PREV_PREEMPT, /* push: its slice is over */
+	WF_PREV_REHOME,  /* its call returned without a worker: push where it can run */
+	WF_PREV_DEAD,    /* release it */
+};
+
+struct wf_counters {
+	uint64_t switches, parks, unparks, steals, handoffs, preempts, kicks, spawns, polls, idles;
+};
+
+struct wf_kthread {
+	struct wf_kthread *self; /* (c) */
+	struct wf_thread *cur;   /* (o) thread whose context is loaded, NULL in the scheduler's own context */
+	uint64_t fork_mask;      /* (o) signal mask that a vfork child starts with */
+	struct wf_worker *worker; /* (a) NULL: a spare, or its worker was taken during a call */
+	void *loop_sp;           /* (o) the scheduler's own context, while a thread runs */
+	struct wf_thread *prev;  /* (o) switched away from, not yet dealt with */
+	uint32_t prev_action;    /* (o) */
+	uint32_t insys;          /* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
+	uint32_t kick_sent;      /* (a) one kick outstanding at most */
+	uint32_t preempt;        /* (a) the monitor wants the CPU for somebody else */
+	uint32_t sleep_word;     /* (a) 1: a spare asleep on it */
+	bool is_searching;       /* (o) holds one of wf_rt.nr_searching */
+	bool is_door;            /* (c) the main kernel thread: takes signals, never runs threads */
+	bool has_save_area;      /* (o) */
+	int tid;                 /* (p) kernel tid */
+	uint32_t index;          /* (c) */
+	uintptr_t tls;           /* (o) FS base that is loaded */
+	void *stack, *altstack;  /* (c) */
+	void *save_area;         /* (o) room for the next preempted context */
+	struct wf_trace_ring *ring; /* (c) */
+	struct wf_kthread *next_spare; /* (q) */
+	uint32_t call_nr;        /* (a) system call in progress, for dumps */
+	struct wf_counters count; /* (o) */
+} WF_ALIGNED(WF_CACHE_LINE);
+
+_Static_assert(offsetof(struct wf_kthread, self) == WF_KT_SELF, "gate.S relies on it");
+_Static_assert(offsetof(struct wf_kthread, cur) == WF_KT_CUR, "gate.S relies on it");
+_Static_assert(offsetof(struct wf_kthread, fork_mask) == WF_KT_FORK_MASK, "gate.S relies on it");
+
+struct wf_worker {
+	struct wf_kthread *kthread; /* (a) carrier, NULL while vacant */
+	uint32_t index;             /* (c) */
+	uint32_t is_vacant;         /* (a) on the vacant list */
+	struct wf_worker *next_vacant; /* (q) */
+	uint32_t picks;             /* (w) */
+	uint32_t slice_seq;         /* (a) grows whenever a new slice begins */
+	uint32_t seen_seq;          /* monitor only */
+	int64_t seen_at;            /* monitor only */
+	int64_t seen_insys_at;      /* monitor only */
+	uint32_t seen_calls;        /* monitor only */
+	uint32_t calls;             /* (a) blocking-capable calls made */
+	uint64_t rng;               /* (w) */
+	int64_t slice_began;        /* (w) coarse clock */
+	struct wf_runq rq;
+	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE); /* (a) woken from outside; newest first */
+} WF_ALIGNED(WF_CACHE_LINE);
+
+/* Of 15: a thread that usually parks right after it woke another keeps the woken one on its worker. */
+#define WF_STAYS_HERE 8
+
+#define WF_MAX_WORKERS 1024
+#define WF_MAX_KTHREADS 4096
+
+/* The kernel thread that we run on; NULL when it is not weft's. */
+WF_INLINE struct wf_kthread *wf_self_kthread(void)
+{
+	return (struct wf_kthread *)wf_cpu_gsbase();
+}
+
+/* The running thread, on a kernel thread of ours. Stays right across parks: a thread is itself. */
+WF_INLINE struct wf_thread *wf_self(void)
+{
+	return wf_self_kthread()->cur;
+}
+
+#define WF_TRACE(k, ev, a, b)                                                                    \
+	do {                                                                                     \
+		if (WF_UNLIKELY(wf_trace_on))                                                    \
+			wf_trace_write((k)->ring, (ev), (k)->cur ? (k)->cur->tid : 0,            \
+				       (uint64_t)(a), (uint64_t)(b));                            \
+	} while (0)
+
+/* Put a READY thread where it will run. From any weft kernel thread. */
+void wf_worker_ready(struct wf_thread *t);
+/* The inbox: push from anywhere, take everything from anywhere. Oldest first on take. */
+void wf_inbox_push(struct wf_worker *w, struct wf_thread *t);
+struct wf_thread *wf_inbox_take(struct wf_worker *w);
+
+/* Next thread of w's own: inbox, hand-off slot, queue. Does not search elsewhere. */
+struct wf_thread *wf_worker_pick(struct wf_worker *w);
+/* Leave the running thread; returns when it runs again, maybe on another kernel thread. */
+WF_PARKS void wf_worker_switch_away(enum wf_prev_action action);
+/* The same for a context that is never resumed by the usual path (DEAD, or a saved signal frame). */
+WF_NORETURN void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action);
+/* First thing after any switch: deal with the predecessor. */
+void wf_worker_finish_switch(struct wf_kthread *k);
+/* Loop of a kernel thread, on its own stack. */
+WF_NORETURN void wf_worker_loop(void *kthread);
+
+/* A call that may block in the kernel. certain: hand the worker on first. Pairs with wf_call_leave(). */
+void wf_call_enter(bool certain);
+WF_PARKS void wf_call_leave(void);
+/* Monitor: take the worker of a kernel thread that is stuck in a call. */
+bool wf_call_retake(struct wf_worker *w);
+
+/* Wake whoever sleeps, because work was queued. */
+void wf_idle_wake(void);
+/* Work for w that w's carrier did not queue itself: wake its carrier, or give it one. */
+struct wf_thread *wf_idle_find_work(struct wf_kthread *k);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Raw Linux helpers that are more than one instruction; see syscall.h. */
+#include "sys/syscall.h"
+#include "base/die.h"
+#include "base/fmt.h"
+#include "base/spin.h"
+
+#include <linux/mman.h>
+#include <signal.h>
+
+void *sys_map(size_t bytes)
+{
+	long p = sys6(__NR_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+void sys_unmap(void *p, size_t bytes)
+{
+	if (p)
+		(void)sys2(__NR_munmap, p, bytes);
+}
+
+long sys_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+	struct __kernel_timespec ts = { timeout_ns / WF_SEC, timeout_ns % WF_SEC };
+
+	return sys4(__NR_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, expected,
+		    timeout_ns < 0 ? NULL : &ts);
+}
+
+long sys_futex_wake(uint32_t *word, int n)
+{
+	return sys3(__NR_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n);
+}
+
+long sys_clock_read(int clock, int64_t *out_ns)
+{
+	struct __kernel_timespec ts;
+	long ret = sys2(__NR_clock_gettime, clock, &ts);
+
+	if (ret == 0)
+		*out_ns = ts.tv_sec * WF_SEC + ts.tv_nsec;
+	return ret;
+}
+
+int64_t sys_now(void)
+{
+	int64_t ns = 0;
+
+	(void)sys_clock_read(1 /* CLOCK_MONOTONIC */, &ns);
+	return ns;
+}
+
+#define SPINS_BEFORE_YIELD 200 /* a few microseconds: longer than any section, unless the holder lost its CPU */
+
+void wf_spin_lock_slow(struct wf_spin *s)
+{
+	for (int i = 0;; i++) {
+		if (wf_spin_trylock(s))
+			return;
+		if (i < SPINS_BEFORE_YIELD)
+			wf_cpu_pause();
+		else
+			(void)sys0(__NR_sched_yield);
+	}
+}
+
+void wf_die(const char *what, const char *file, int line)
+{
+	char text[256];
+	struct wf_fmt f;
+
+	wf_fmt_init(&f, text, sizeof(text));
+	wf_fmt_str(&f, "weft: internal error: ");
+	wf_fmt_str(&f, what);
+	wf_fmt_str(&f, " (");
+	wf_fmt_str(&f, file);
+	wf_fmt_str(&f, ":");
+	wf_fmt_u64(&f, (uint64_t)line);
+	wf_fmt_str(&f, ")\n");
+	(void)sys_write(2, text, f.len);
+	/* SIGABRT with its default action, unblocked here: the status that a monitor expects. */
+	struct sys_sigaction dfl = { 0 };
+	uint64_t none = 0;
+
+	(void)sys_sigaction(SIGABRT, &dfl, NULL);
+	(void)sys_sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)sys_tgkill((int)sys0(__NR_getpid), (int)sys0(__NR_gettid), SIGABRT);
+	for (;;)
+		(void)sys1(__NR_exit_group, 134);
+}

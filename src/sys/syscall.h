@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Raw Linux: every function returns >= 0 or -errno and never sets errno.
+ */
+#ifndef WF_SYS_SYSCALL_H
+#define WF_SYS_SYSCALL_H
+
+#include "arch/x86_64/cpu.h"
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#define WF_NR_SIGNALS 64
+
+struct epoll_event;
+
+/* The kernel's signal action, as rt_sigaction(2) takes it on x86-64. */
+struct sys_sigaction {
+	void *handler;
+	unsigned long flags;
+	void *restorer;
+	uint64_t mask;
+};
+
+#define sys0(nr) wf_syscall6((nr), 0, 0, 0, 0, 0, 0)
+#define sys1(nr, a) wf_syscall6((nr), (long)(a), 0, 0, 0, 0, 0)
+#define sys2(nr, a, b) wf_syscall6((nr), (long)(a), (long)(b), 0, 0, 0, 0)
+#define sys3(nr, a, b, c) wf_syscall6((nr), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define sys4(nr, a, b, c, d) wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define sys5(nr, a, b, c, d, e)                                                                  \
+	wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define sys6(nr, a, b, c, d, e, f)                                                               \
+	wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* Anonymous private memory, zeroed; NULL when there is none. Reserves address space only. */
+void *sys_map(size_t bytes);
+void sys_unmap(void *p, size_t bytes);
+
+WF_INLINE long sys_write(int fd, const void *p, size_t n)
+{
+	return sys3(__NR_write, fd, p, n);
+}
+
+WF_INLINE long sys_close(int fd)
+{
+	return sys1(__NR_close, fd);
+}
+
+/* Private futex wait; timeout_ns < 0 waits for ever. 0, -EAGAIN, -EINTR, -ETIMEDOUT. */
+long sys_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ns);
+long sys_futex_wake(uint32_t *word, int n);
+
+WF_INLINE long sys_sigprocmask(int how, const uint64_t *set, uint64_t *old)
+{
+	return sys4(__NR_rt_sigprocmask, how, set, old, sizeof(*set));
+}
+
+WF_INLINE long sys_sigaction(int sig, const struct sys_sigaction *act, struct sys_sigaction *old)
+{
+	return sys4(__NR_rt_sigaction, sig, act, old, sizeof(uint64_t));
+}
+
+WF_INLINE long sys_tgkill(int pid, int tid, int sig)
+{
+	return sys3(__NR_tgkill, pid, tid, sig);
+}
+
+/*
+ * CLOCK_MONOTONIC in nanoseconds. A system call, not the vDSO: a kick that lands in vDSO code could not tell
+ * our call from the program's.
+ */
+int64_t sys_now(void);
+/* Any clock; -errno for a bad one. */
+long sys_clock_read(int clock, int64_t *out_ns);
+
+/* Processors this process may run on, and the number that cgroup quotas allow; at least 1. */
+int sys_cpu_count(void);
+
+#endif
