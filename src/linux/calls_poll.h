@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Waiting for any of several descriptors: the handlers, and what poll.c, select.c and epoll.c share.
+ *
+ * Called by: table.c (handlers); the rest by those three files only. Defined in poll.c unless marked.
+ */
+#ifndef WF_LINUX_CALLS_POLL_H
+#define WF_LINUX_CALLS_POLL_H
+
+#include "io/fd.h"
+#include "linux/abi.h"
+
+WF_PARKS long sysc_poll(struct wf_frame *f);
+WF_PARKS long sysc_ppoll(struct wf_frame *f);
+/* select.c */
+WF_PARKS long sysc_select(struct wf_frame *f);
+WF_PARKS long sysc_pselect6(struct wf_frame *f);
+/* epoll.c */
+WF_PARKS long sysc_epoll_wait(struct wf_frame *f);
+WF_PARKS long sysc_epoll_pwait(struct wf_frame *f);
+WF_PARKS long sysc_epoll_pwait2(struct wf_frame *f);
+
+/* In a fork child: the rooms that other threads held are lost, and so is a lock that one of them held. */
+void lx_poll_forget(void);
+
+/* One descriptor of one wait. */
+struct lx_poll_slot {
+	struct wf_fd_waiter waiter;
+	uint32_t seq; /* (o) events seen on it before we looked */
+};
+
+/*
+ * Memory for the length of one call: a thread's stack may have 16 KiB, a poll() 20,000 descriptors.
+ * NULL: there is none. put takes the size that get was asked for.
+ */
+void *lx_poll_room_get(size_t bytes);
+void lx_poll_room_put(void *room, size_t bytes);
+
+/* events: EPOLLIN, EPOLLOUT, EPOLLPRI; errors and hang-ups always count. */
+void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive);
+
+/* First arm, then look without blocking, then sleep: see poll.c. */
+void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr);
+/*
+ * Until a descriptor moves (EVENT: look again), the deadline passes (TIMEOUT: look once more) or a signal
+ * interrupts (INTERRUPTED: look, then ask lx_signal_is_wanted()).
+ */
+WF_PARKS enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t deadline);
+
+/* A deadline that always has passed: the call only looks. */
+#define LX_POLL_NOW 0
+
+/* Relative time -> deadline, LX_POLL_NOW for none at all. -EINVAL as in the kernel. */
+long lx_poll_deadline(int64_t sec, int64_t nsec, int64_t *out_deadline);
+int64_t lx_poll_deadline_ms(int ms);
+/* NULL: WF_NEVER. -EFAULT or -EINVAL. */
+long lx_poll_deadline_timespec(const void *user_timespec, int64_t *out_deadline);
+
+/*
+ * Store what is left of the time, in a timespec (unit 1) or a timeval (unit 1000 ns), and return ret. Memory
+ * that cannot be written is no error, but the call cannot be restarted then.
+ */
+long lx_poll_time_left(void *user, int64_t unit_ns, int64_t deadline, long ret);
+
+/* The mask of ppoll() and its kin, NULL for none. An interrupted call leaves it to the signal's delivery. */
+long lx_poll_mask_enter(const void *user_mask, size_t bytes);
+void lx_poll_mask_leave(long ret);
+
+#endif

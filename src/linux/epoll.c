@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * epoll_wait, epoll_pwait, epoll_pwait2 on a set of the program's own. Changing a set never blocks: epoll_ctl
+ * is the kernel's.
+ *
+ * Called by: table.c. A set is itself a descriptor that becomes readable, so a wait is one slot of poll.c; how
+ * a round of look and sleep misses nothing is told there. The poller sees the set in edge-triggered mode: an
+ * item that becomes ready, or is added or changed while ready, is a new edge even if others are ready already.
+ *
+ * Many threads may wait on one set, and one edge wakes one of them. What it leaves behind (level-triggered
+ * items, or more than fitted) raises no new edge. Hence the invariant: an edge is owed a look by the thread
+ * that it woke, and that thread passes on what its look has left. A thread that did not sleep owes nothing.
+ */
+#include "linux/calls_poll.h"
+
+#include <linux/eventpoll.h>
+#include <linux/poll.h>
+
+static void pass_on(int set)
+{
+	struct pollfd p = { .fd = set, .events = POLLIN };
+
+	if (sys3(__NR_poll, &p, 1, 0) != 0) /* EINTR too: better one look too many */
+		wf_fd_pass_on(set, EPOLLIN);
+}
+
+static long wait_until(const struct wf_frame *f, int64_t deadline)
+{
+	struct lx_thread *self = lx_self();
+	struct lx_poll_slot slot;
+	bool is_late = deadline == LX_POLL_NOW, has_slept = false;
+	int set = (int)WF_ARG0(f);
+
+	lx_poll_slot_init(&slot, set, EPOLLIN, true);
+	for (;;) {
+		long ret;
+
+		lx_poll_arm(&slot, 1);
+		ret = sys4(__NR_epoll_wait, set, WF_ARG1(f), WF_ARG2(f), 0);
+		if (ret && has_slept)
+			pass_on(set);
+		if (ret || is_late)
+			return ret;
+		if (lx_signal_is_wanted(self))
+			return -EINTR;
+		is_late = lx_poll_sleep(&slot, 1, deadline) == WF_WAKE_TIMEOUT;
+		has_slept = true;
+	}
+}
+
+static long wait_masked(const struct wf_frame *f, int64_t deadline)
+{
+	long ret = lx_poll_mask_enter((const void *)WF_ARG4(f), WF_ARG5(f));
+
+	if (ret < 0)
+		return ret;
+	ret = wait_until(f, deadline);
+	lx_poll_mask_leave(ret);
+	return ret;
+}
+
+long sysc_epoll_wait(struct wf_frame *f)
+{
+	return wait_until(f, lx_poll_deadline_ms((int)WF_ARG3(f)));
+}
+
+long sysc_epoll_pwait(struct wf_frame *f)
+{
+	return wait_masked(f, lx_poll_deadline_ms((int)WF_ARG3(f)));
+}
+
+long sysc_epoll_pwait2(struct wf_frame *f)
+{
+	int64_t deadline;
+	long ret = lx_poll_deadline_timespec((const void *)WF_ARG3(f), &deadline);
+
+	return ret < 0 ? ret : wait_masked(f, deadline);
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * poll, ppoll, and the sleep that select.c and epoll.c share with them.
+ *
+ * The kernel answers every question about readiness: a call is the real call with a timeout of zero, repeated
+ * whenever one of its descriptors has moved. So results and errors are the kernel's own; what is ours is only
+ * when to ask again.
+ *
+ * No edge is lost, because a round has this order:
+ *
+ *	arm:   remember how many events each descriptor has had so far;
+ *	look:  the real call finds nothing;
+ *	sleep: in state PARKING, put a waiter on each descriptor, then park.
+ *
+ * Something becomes ready after the look, or the look would have found it. If the poller knew the descriptor
+ * when we armed, this raises a new event, and that is delivered either before the waiter is on the list, and
+ * the count differs from ours: do not sleep; or afterwards, and it finds the waiter. If the poller did not know
+ * it, enqueueing registers it, and registering raises an event for what is ready already. An event delivered
+ * between the count and the look only costs a round. In PARKING a wake-up is remembered, so it does not matter
+ * how far the queueing has got. A signal is the same story: whoever posts one sets it pending and then looks
+ * for our state; we set our state and then look for pending ones.
+ *
+ * Readiness wins over time and signals: every wake-up, whatever its reason, is followed by a look.
+ */
+#include "linux/calls_poll.h"
+
+#include <linux/eventpoll.h>
+#include <linux/poll.h>
+
+#define FDS_PER_COPY 16
+#define SMALL_ROOM 256  /* 5 slots: most calls */
+#define LARGE_ROOM 4096 /* more is mapped for the call: such calls are slow anyway */
+#define FEW_FDS (LARGE_ROOM / sizeof(struct lx_poll_slot))
+
+/*
+ * A descriptor that the poller does not take (no memory, epoll sets nested too deep, a number beyond our
+ * table) cannot wake us: look for ourselves this often.
+ */
+#define LOOK_AGAIN_NS (10 * WF_MS)
+
+static struct wf_slab small_rooms = { .object_bytes = SMALL_ROOM };
+static struct wf_slab large_rooms = { .object_bytes = LARGE_ROOM };
+
+void lx_poll_forget(void)
+{
+	wf_slab_init(&small_rooms, SMALL_ROOM);
+	wf_slab_init(&large_rooms, LARGE_ROOM);
+}
+
+void *lx_poll_room_get(size_t bytes)
+{
+	if (bytes <= SMALL_ROOM)
+		return wf_slab_get(&small_rooms);
+	return bytes <= LARGE_ROOM ? wf_slab_get(&large_rooms) : sys_map(bytes);
+}
+
+void lx_poll_room_put(void *room, size_t bytes)
+{
+	if (bytes <= SMALL_ROOM)
+		wf_slab_put(&small_rooms, room);
+	else if (bytes <= LARGE_ROOM)
+		wf_slab_put(&large_rooms, room);
+	else
+		sys_unmap(room, bytes);
+}
+
+void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive)
+{
+	*slot = (struct lx_poll_slot){
+		.waiter = {
+			.thread = wf_self(),
+			.events = events | EPOLLERR | EPOLLHUP,
+			.fd = fd,
+			.is_exclusive = is_exclusive,
+		},
+	};
+}
+
+void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		slots[i].seq = wf_fd_seq(slots[i].waiter.fd);
+}
+
+/*
+ * Will this descriptor never wake us, though it may become ready? Not so if the poller knows of nothing to wait
+ * for (-EPERM: always ready, but not for what was asked), nor if it is closed: Linux would go on waiting for
+ * the file, which nobody can reach any more. select() also passes numbers beyond the kernel's table, which
+ * the kernel does not look at.
+ */
+static bool is_refused(const struct lx_poll_slot *slot, int ret)
+{
+	if (slot->waiter.fd >= WF_MAX_FDS)
+		return true;
+	return ret < 0 && ret != -EPERM && ret != -EBADF;
+}
+
+/* In state PARKING. EVENT: one has moved since it was armed. The first *out_nr have to be dequeued. */
+static enum wf_reason enqueue_all(struct lx_poll_slot *slots, uint32_t nr, uint32_t *out_nr, bool *out_refused)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		int ret = wf_fd_enqueue(&slots[i].waiter, slots[i].seq);
+
+		*out_nr = i + 1;
+		if (ret > 0)
+			return WF_WAKE_EVENT;
+		if (is_refused(&slots[i], ret))
+			*out_refused = true;
+	}
+	return WF_WAKE_NONE;
+}
+
+enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t deadline)
+{
+	struct lx_thread *self = lx_self();
+	uint32_t nr_enqueued = 0;
+	bool has_refused = false;
+	int64_t until = deadline;
+	enum wf_reason reason;
+
+	wf_park_begin(WF_INTR, WF_WAIT_POLL, nr);
+	reason = enqueue_all(slots, nr, &nr_enqueued, &has_refused);
+	if (has_refused)
+		until = WF_MIN(deadline, sys_now() + LOOK_AGAIN_NS);
+	if (reason == WF_WAKE_NONE && lx_signal_is_wanted(self))
+		reason = WF_WAKE_INTERRUPTED;
+	if (reason == WF_WAKE_NONE)
+		reason = wf_park(until);
+	else
+		(void)wf_park_abort(); /* whatever came first: the caller looks */
+	for (uint32_t i = 0; i < nr_enqueued; i++)
+		wf_fd_dequeue(&slots[i].waiter);
+	return reason == WF_WAKE_TIMEOUT && until < deadline ? WF_WAKE_EVENT : reason;
+}
+
+long lx_poll_deadline(int64_t sec, int64_t nsec, int64_t *out_deadline)
+{
+	if (sec < 0 || nsec < 0 || nsec >= WF_SEC)
+		return -EINVAL;
+	if (!sec && !nsec)
+		*out_deadline = LX_POLL_NOW;
+	else
+		*out_deadline = lx_deadline_in(sec < WF_NEVER / WF_SEC ? sec * WF_SEC + nsec : WF_NEVER);
+	return 0;
+}
+
+int64_t lx_poll_deadline_ms(int ms)
+{
+	if (ms < 0)
+		return WF_NEVER;
+	return ms ? lx_deadline_in(ms * WF_MS) : LX_POLL_NOW;
+}
+
+long lx_poll_deadline_timespec(const void *user_timespec, int64_t *out_deadline)
+{
+	struct __kernel_timespec ts;
+
+	if (!user_timespec) {
+		*out_deadline = WF_NEVER;
+		return 0;
+	}
+	if (wf_arch_copy(&ts, user_timespec, sizeof(ts)) < 0)
+		return -EFAULT;
+	return lx_poll_deadline(ts.tv_sec, ts.tv_nsec, out_deadline);
+}
+
+long lx_poll_time_left(void *user, int64_t unit_ns, int64_t deadline, long ret)
+{
+	int64_t left[2], ns;
+
+	/* A time too long to be told from for ever has not become shorter. */
+	if (!user || deadline == LX_POLL_NOW || deadline >= WF_NEVER - 1)
+		return ret;
+	ns = WF_MAX(deadline - sys_now(), 0);
+	left[0] = ns / WF_SEC;
+	left[1] = ns % WF_SEC / unit_ns;
+	if (wf_arch_copy(user, left, sizeof(left)) < 0 && ret == -ERESTARTNOHAND)
+		return -EINTR;
+	return ret;
+}
+
+long lx_poll_mask_enter(const void *user_mask, size_t bytes)
+{
+	struct lx_thread *self = lx_self();
+	uint64_t mask;
+
+	if (!user_mask)
+		return 0;
+	if (bytes != sizeof(mask))
+		return -EINVAL;
+	if (wf_arch_copy(&mask, user_mask, sizeof(mask)) < 0)
+		return -EFAULT;
+	self->sig_saved_mask = self->sig_mask;
+	self->has_saved_mask = true;
+	lx_signal_set_mask(self, mask);
+	return 0;
+}
+
+void lx_poll_mask_leave(long ret)
+{
+	struct lx_thread *self = lx_self();
+
+	if (!self->has_saved_mask || ret == -ERESTARTNOHAND || ret == -EINTR)
+		return;
+	self->has_saved_mask = false;
+	lx_signal_set_mask(self, self->sig_saved_mask);
+}
+
+/* A kick of the runtime's own makes an empty poll() say EINTR. */
+static long look(struct pollfd *fds, uint32_t nr)
+{
+	long ret;
+
+	do
+		ret = sys3(__NR_poll, fds, nr, 0);
+	while (ret == -EINTR);
+	return ret;
+}
+
+static uint32_t epoll_events(uint32_t events)
+{
+	uint32_t out = 0;
+
+	if (events & (POLLIN | POLLRDNORM | POLLRDBAND | POLLMSG | POLLRDHUP))
+		out |= EPOLLIN;
+	if (events & (POLLOUT | POLLWRNORM | POLLWRBAND))
+		out |= EPOLLOUT;
+	if (events & (POLLPRI | POLLRDBAND))
+		out |= EPOLLPRI;
+	return out;
+}
+
+/* How many slots were filled, or -EFAULT. */
+static long fill_slots(struct lx_poll_slot *slots, const struct pollfd *fds, uint32_t nr)
+{
+	struct pollfd some[FDS_PER_COPY];
+	long filled = 0;
+
+	for (uint32_t at = 0; at < nr; at += FDS_PER_COPY) {
+		uint32_t n = WF_MIN(nr - at, FDS_PER_COPY);
+
+		if (wf_arch_copy(some, fds + at, n * sizeof(*fds)) < 0)
+			return -EFAULT;
+		for (uint32_t i = 0; i < n; i++)
+			if (some[i].fd >= 0)
+				lx_poll_slot_init(&slots[filled++], some[i].fd,
+						  epoll_events((uint16_t)some[i].events), false);
+	}
+	return filled;
+}
+
+static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot *slots, uint32_t nr_slots,
+			   int64_t deadline)
+{
+	struct lx_thread *self = lx_self();
+	bool is_late = false;
+
+	for (;;) {
+		long ret;
+
+		lx_poll_arm(slots, nr_slots);
+		ret = look(fds, nr);
+		if (ret)
+			return ret;
+		if (lx_signal_is_wanted(self))
+			return -ERESTARTNOHAND;
+		if (is_late)
+			return 0;
+		is_late = lx_poll_sleep(slots, nr_slots, deadline) == WF_WAKE_TIMEOUT;
+	}
+}
+
+/*
+ * With a mask of its own even a call that does not wait gives pending signals their chance: programs use it
+ * for just that. Without one, the signal comes when the call is over.
+ */
+static long only_look(struct pollfd *fds, uint32_t nr)
+{
+	struct lx_thread *self = lx_self();
+	long ret = look(fds, nr);
+
+	return !ret && self->has_saved_mask && lx_signal_is_wanted(self) ? -ERESTARTNOHAND : ret;
+}
+
+static long poll_until(struct pollfd *fds, uint32_t nr, int64_t deadline)
+{
+	size_t bytes = nr * sizeof(struct lx_poll_slot);
+	struct lx_poll_slot *slots;
+	long ret;
+
+	if (deadline == LX_POLL_NOW)
+		return only_look(fds, nr);
+	/* Is so large a number in order? Let the kernel say so before we make room for it. */
+	if (nr > FEW_FDS) {
+		ret = look(fds, nr);
+		if (ret)
+			return ret;
+	}
+	slots = lx_poll_room_get(bytes);
+	if (!slots)
+		return -ENOMEM;
+	ret = fill_slots(slots, fds, nr);
+	if (ret >= 0)
+		ret = look_and_sleep(fds, nr, slots, (uint32_t)ret, deadline);
+	lx_poll_room_put(slots, bytes);
+	return ret;
+}
+
+long sysc_poll(struct wf_frame *f)
+{
+	return poll_until((struct pollfd *)WF_ARG0(f), (uint32_t)WF_ARG1(f), lx_poll_deadline_ms((int)WF_ARG2(f)));
+}
+
+long sysc_ppoll(struct wf_frame *f)
+{
+	void *user_time = (void *)WF_ARG2(f);
+	int64_t deadline;
+	long ret = lx_poll_deadline_timespec(user_time, &deadline);
+
+	if (ret == 0)
+		ret = lx_poll_mask_enter((const void *)WF_ARG3(f), WF_ARG4(f));
+	if (ret < 0)
+		return ret;
+	ret = poll_until((struct pollfd *)WF_ARG0(f), (uint32_t)WF_ARG1(f), deadline);
+	lx_poll_mask_leave(ret);
+	return lx_poll_time_left(user_time, 1, deadline, ret);
+}
