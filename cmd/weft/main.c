@@ -15,6 +15,7 @@
 
 static const struct wf_cmd *const commands[] = {
 	&wf_run_cmd,
+	&wf_dump_cmd,
 	&wf_doctor_cmd,
 };
 

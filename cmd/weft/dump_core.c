@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reading core files; see dump_core.h. */
+#include "dump_core.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/procfs.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+#define MAX_SEGMENTS 4000000u
+#define MAX_NOTE_BYTES (256u << 20)
+
+struct wf_target_segment {
+	uint64_t start, end, offset; /* end: of what is in the file */
+};
+
+static bool __attribute__((format(printf, 2, 3)))
+fail(struct wf_target *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(t->error, sizeof(t->error), format, args);
+	va_end(args);
+	return false;
+}
+
+void wf_core_convert_regs(const struct user_regs_struct *r, struct wf_regs *out)
+{
+	*out = (struct wf_regs){
+		.reg = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+			 r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip },
+		.known = (1u << WF_NR_REGS) - 1,
+	};
+}
+
+static bool read_at(int fd, uint64_t offset, void *out, size_t bytes)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		ssize_t n = pread(fd, (char *)out + done, bytes - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* Unmodified pages of mapped files are usually not in the core. */
+static size_t read_mapped_file(const struct wf_target *t, uint64_t address, void *out, size_t bytes)
+{
+	const struct wf_target_map *m = wf_target_map_at(t, address);
+	bool is_read;
+	int fd;
+
+	if (!m || m->path[0] != '/')
+		return 0;
+	if (bytes > m->end - address)
+		bytes = m->end - address;
+	fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return 0;
+	is_read = read_at(fd, m->offset + (address - m->start), out, bytes);
+	close(fd);
+	return is_read ? bytes : 0;
+}
+
+static const struct wf_target_segment *segment_at(const struct wf_target *t, uint64_t address)
+{
+	size_t low = 0, high = t->nr_segments;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct wf_target_segment *s = &t->segments[middle];
+
+		if (address < s->start)
+			high = middle;
+		else if (address >= s->end)
+			low = middle + 1;
+		else
+			return s;
+	}
+	return NULL;
+}
+
+size_t wf_core_read(const struct wf_target *t, uint64_t address, void *out, size_t bytes)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		const struct wf_target_segment *s = segment_at(t, address + done);
+		size_t n = bytes - done;
+
+		if (s) {
+			if (n > s->end - (address + done))
+				n = s->end - (address + done);
+			if (!read_at(t->memory_fd, s->offset + (address + done - s->start),
+				     (char *)out + done, n))
+				break;
+		} else {
+			n = read_mapped_file(t, address + done, (char *)out + done, n);
+			if (!n)
+				break;
+		}
+		done += n;
+	}
+	return done;
+}
+
+/* NT_FILE: count, page size, then (start, end, offset in pages) each, then the names. */
+static bool take_files(struct wf_target *t, const char *d, size_t bytes)
+{
+	uint64_t head[2];
+	const char *name, *end = d + bytes;
+
+	if (bytes < sizeof(head))
+		return true;
+	memcpy(head, d, sizeof(head));
+	if (head[0] > (bytes - sizeof(head)) / 24)
+		return true;
+	t->maps = calloc(head[0] ? head[0] : 1, sizeof(*t->maps));
+	if (!t->maps)
+		return fail(t, "out of memory");
+	name = d + sizeof(head) + head[0] * 24;
+	for (uint64_t i = 0; i < head[0] && name < end; i++) {
+		struct wf_target_map *m = &t->maps[t->nr_maps];
+		size_t len = strnlen(name, (size_t)(end - name));
+		uint64_t v[3];
+
+		memcpy(v, d + sizeof(head) + i * 24, sizeof(v));
+		*m = (struct wf_target_map){ v[0], v[1], v[2] * head[1], strndup(name, len) };
+		if (!m->path)
+			return fail(t, "out of memory");
+		t->nr_maps++;
+		name += len + 1;
+	}
+	return true;
+}
+
+static bool take_status(struct wf_target *t, const char *d, size_t bytes)
+{
+	struct elf_prstatus s;
+	struct user_regs_struct r;
+	struct wf_target_lwp *l;
+	void *p;
+
+	if (bytes < sizeof(s))
+		return true;
+	memcpy(&s, d, sizeof(s));
+	memcpy(&r, &s.pr_reg, sizeof(r));
+	p = realloc(t->lwps, (t->nr_lwps + 1) * sizeof(*t->lwps));
+	if (!p)
+		return fail(t, "out of memory");
+	t->lwps = p;
+	l = &t->lwps[t->nr_lwps++];
+	*l = (struct wf_target_lwp){ .tid = s.pr_pid, .call = (long)r.orig_rax };
+	if (t->nr_lwps == 1)
+		t->core_signal = s.pr_cursig;
+	wf_core_convert_regs(&r, &l->regs);
+	return true;
+}
+
+static void take_info(struct wf_target *t, const char *d, size_t bytes)
+{
+	struct elf_prpsinfo s;
+
+	if (bytes < sizeof(s))
+		return;
+	memcpy(&s, d, sizeof(s));
+	t->pid = s.pr_pid;
+	snprintf(t->program, sizeof(t->program), "%.*s", (int)sizeof(s.pr_fname), s.pr_fname);
+}
+
+static void take_auxv(struct wf_target *t, const char *d, size_t bytes)
+{
+	for (size_t i = 0; i + sizeof(Elf64_auxv_t) <= bytes; i += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t a;
+
+		memcpy(&a, d + i, sizeof(a));
+		if (a.a_type == AT_ENTRY)
+			t->entry = a.a_un.a_val;
+	}
+}
+
+static bool take_notes(struct wf_target *t, const char *d, size_t bytes)
+{
+	size_t at = 0;
+
+	while (bytes - at >= sizeof(Elf64_Nhdr)) {
+		const char *desc;
+		Elf64_Nhdr n;
+		size_t name_bytes, desc_bytes;
+		bool is_ok = true;
+
+		memcpy(&n, d + at, sizeof(n));
+		at += sizeof(n);
+		name_bytes = ((size_t)n.n_namesz + 3) & ~(size_t)3;
+		desc_bytes = ((size_t)n.n_descsz + 3) & ~(size_t)3;
+		if (name_bytes > bytes - at || desc_bytes > bytes - at - name_bytes)
+			break;
+		desc = d + at + name_bytes;
+		if (n.n_type == NT_PRSTATUS)
+			is_ok = take_status(t, desc, n.n_descsz);
+		else if (n.n_type == NT_PRPSINFO)
+			take_info(t, desc, n.n_descsz);
+		else if (n.n_type == NT_FILE && !t->maps)
+			is_ok = take_files(t, desc, n.n_descsz);
+		else if (n.n_type == NT_AUXV)
+			take_auxv(t, desc, n.n_descsz);
+		if (!is_ok)
+			return false;
+		at += name_bytes + desc_bytes;
+	}
+	return true;
+}
+
+static bool take_header(struct wf_target *t, const Elf64_Phdr *p)
+{
+	char *notes;
+	bool is_ok;
+
+	if (p->p_type == PT_LOAD && p->p_filesz && p->p_vaddr + p->p_filesz > p->p_vaddr) {
+		t->segments[t->nr_segments++] = (struct wf_target_segment){
+			p->p_vaddr, p->p_vaddr + p->p_filesz, p->p_offset
+		};
+		return true;
+	}
+	if (p->p_type != PT_NOTE || p->p_filesz > MAX_NOTE_BYTES)
+		return true;
+	notes = malloc(p->p_filesz + 1);
+	if (!notes)
+		return fail(t, "out of memory");
+	is_ok = !read_at(t->memory_fd, p->p_offset, notes, p->p_filesz) ||
+		take_notes(t, notes, p->p_filesz);
+	free(notes);
+	return is_ok;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct wf_target_segment *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* More than 65,534 segments: the number stands in the first section header. */
+static bool nr_headers(struct wf_target *t, const Elf64_Ehdr *e, uint64_t *out)
+{
+	Elf64_Shdr s;
+
+	*out = e->e_phnum;
+	if (e->e_phnum != PN_XNUM)
+		return true;
+	if (!read_at(t->memory_fd, e->e_shoff, &s, sizeof(s)))
+		return false;
+	*out = s.sh_info;
+	return true;
+}
+
+/* The program's own file: the one mapped at its entry point. */
+static void name_program(struct wf_target *t, const char *exe)
+{
+	const struct wf_target_map *at = wf_target_map_at(t, t->entry);
+	char *old = at ? at->path : NULL;
+
+	if (!old)
+		return;
+	snprintf(t->program, sizeof(t->program), "%s", exe ? exe : old);
+	if (!exe)
+		return;
+	old = strdup(old);
+	for (size_t i = 0; old && i < t->nr_maps; i++) {
+		char *copy;
+
+		if (strcmp(t->maps[i].path, old) != 0)
+			continue;
+		copy = strdup(exe);
+		if (!copy)
+			break;
+		free(t->maps[i].path);
+		t->maps[i].path = copy;
+	}
+	free(old);
+}
+
+bool wf_target_open_core(struct wf_target *t, const char *file, const char *exe)
+{
+	Elf64_Ehdr e;
+	uint64_t nr;
+
+	*t = (struct wf_target){ .is_core = true, .memory_fd = -1 };
+	t->memory_fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (t->memory_fd < 0)
+		return fail(t, "cannot open %s: %s", file, strerror(errno));
+	if (!read_at(t->memory_fd, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    e.e_type != ET_CORE || e.e_machine != EM_X86_64 ||
+	    e.e_phentsize != sizeof(Elf64_Phdr) || !nr_headers(t, &e, &nr) || nr > MAX_SEGMENTS)
+		return fail(t, "%s is not a core file of this kind of machine", file);
+	t->segments = calloc(nr ? nr : 1, sizeof(*t->segments));
+	if (!t->segments)
+		return fail(t, "out of memory");
+	for (uint64_t i = 0; i < nr; i++) {
+		Elf64_Phdr p;
+
+		if (!read_at(t->memory_fd, e.e_phoff + i * sizeof(p), &p, sizeof(p)))
+			return fail(t, "%s is cut short", file);
+		if (!take_header(t, &p))
+			return false;
+	}
+	qsort(t->segments, t->nr_segments, sizeof(*t->segments), by_start);
+	if (!t->nr_lwps)
+		return fail(t, "%s holds no registers of threads", file);
+	if (!t->maps)
+		return fail(t, "%s does not say which files were mapped", file);
+	name_program(t, exe);
+	return true;
+}

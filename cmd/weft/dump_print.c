@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A snapshot as text or JSON; see dump_print.h. */
+#include "dump_print.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#define TIDS_PER_GROUP 8
+
+static const char *clean(char *out, size_t bytes, const char *from)
+{
+	return wf_text_clean(out, bytes, from);
+}
+
+/* "1,234,567" */
+static const char *grouped(char out[32], unsigned long long n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", n), to = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			out[to++] = ',';
+		out[to++] = digits[i];
+	}
+	out[to] = '\0';
+	return out;
+}
+
+static const char *seconds(char out[32], double s)
+{
+	if (s < 0)
+		s = 0;
+	if (s < 1)
+		snprintf(out, 32, "%.0f ms", s * 1e3);
+	else if (s < 120)
+		snprintf(out, 32, "%.1f s", s);
+	else if (s < 7200)
+		snprintf(out, 32, "%.0f min", s / 60);
+	else
+		snprintf(out, 32, "%.1f h", s / 3600);
+	return out;
+}
+
+/* Seconds since the process began; < 0: unknown. */
+static double uptime(const struct wf_target *t)
+{
+	char path[64], line[1024];
+	unsigned long long start;
+	struct timespec now;
+	const char *after;
+	double s = -1;
+	FILE *f;
+
+	if (t->is_core)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	/* The name may hold spaces and parentheses: the fields begin behind its last one. */
+	if (fgets(line, sizeof(line), f) && (after = strrchr(line, ')')) &&
+	    sscanf(after + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &start) == 1 &&
+	    clock_gettime(CLOCK_BOOTTIME, &now) == 0)
+		s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
+		    (double)start / (double)sysconf(_SC_CLK_TCK);
+	fclose(f);
+	return s;
+}
+
+static const char *role_of(const struct wf_dump_kthread *k)
+{
+	if (k->is_door)
+		return "door";
+	if (k->insys)
+		return "in a call";
+	if (k->worker)
+		return k->cur ? "worker" : "idle worker";
+	return k->is_asleep ? "spare" : "leaving";
+}
+
+/* The state in the words of somebody who knows threads, but not this scheduler. */
+static void describe_state(const struct wf_dump_view *v, const struct wf_dump_thread *d, char *out,
+			   size_t bytes)
+{
+	const char *state = wf_layout_name(v->layout, "state", d->state), *call;
+
+	if (d->is_on_cpu && d->call >= 0) {
+		call = wf_waits_call_name(d->call);
+		snprintf(out, bytes, call ? "in call %ld (%s)" : "in call %ld", d->call, call);
+	} else if (strcmp(state, "ready") == 0 && d->is_preempted) {
+		snprintf(out, bytes, "preempted, ready");
+	} else if (strcmp(state, "ready") == 0 && !d->nr_switches) {
+		snprintf(out, bytes, "ready, has not run yet");
+	} else {
+		snprintf(out, bytes, "%s", state);
+	}
+}
+
+static bool is_waiting(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	const char *state = wf_layout_name(v->layout, "state", d->state);
+
+	return strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0 ||
+	       strcmp(wf_layout_name(v->layout, "wait", d->wait_kind), "call") == 0;
+}
+
+/*
+ * The runtime's frames on top of a waiting thread are the same in every one, and not the program's fault.
+ * One that runs in the runtime shows them: that may be what hangs.
+ */
+static size_t first_frame(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	size_t first = 0;
+
+	if (v->has_runtime || (d->is_on_cpu && d->call < 0))
+		return 0;
+	while (first < d->nr_frames) {
+		struct wf_unwind_name n;
+
+		wf_unwind_name(v->unwind, &d->frames[first], &n);
+		if (!n.is_runtime)
+			return first;
+		first++;
+	}
+	return 0;
+}
+
+static void print_frames(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	size_t first = first_frame(v, d);
+
+	if (!d->nr_frames)
+		printf("    (no registers: the kernel thread could not be stopped)\n");
+	for (size_t i = first; i < d->nr_frames; i++) {
+		struct wf_unwind_name n;
+		char function[512], object[256];
+
+		wf_unwind_name(v->unwind, &d->frames[i], &n);
+		printf("    #%-2zu ", i - first);
+		if (n.function)
+			printf("%s+%#llx", clean(function, sizeof(function), n.function),
+			       (unsigned long long)n.offset);
+		else if (n.object)
+			printf("%s+%#llx", clean(object, sizeof(object), n.object),
+			       (unsigned long long)n.offset);
+		else
+			printf("%#llx", (unsigned long long)d->frames[i].pc);
+		if (n.file)
+			printf("  %s:%d", clean(object, sizeof(object), n.file), n.line);
+		else if (n.function && n.object)
+			printf("  (%s)", clean(object, sizeof(object), n.object));
+		printf(d->frames[i].is_guessed ? "  [by frame pointer]\n" : "\n");
+	}
+	if (d->is_cut)
+		printf("    ...\n");
+}
+
+static void print_signals(const char *what, uint64_t set)
+{
+	if (!set)
+		return;
+	printf("    signals %s:", what);
+	/* A mask of nearly all says more by what it leaves open. */
+	for (int s = 1; s <= 64; s++) {
+		const char *name = s < 32 ? sigabbrev_np(s) : NULL;
+
+		if (!(set & (1ull << (s - 1))))
+			continue;
+		if (name)
+			printf(" %s", name);
+		else
+			printf(" %d", s);
+	}
+	printf("\n");
+}
+
+static void print_reason(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	struct wf_wait_text w;
+	char text[512], time[32];
+
+	if (!is_waiting(v, d))
+		return;
+	wf_waits_describe(v->waits, d, &w);
+	if (strcmp(w.kind, "none") == 0)
+		return;
+	printf(", waits for %s%s%s", w.kind, w.what[0] ? " " : "",
+	       clean(text, sizeof(text), w.what));
+	if (w.since_s >= 0)
+		printf(", for %s", seconds(time, w.since_s));
+	if (w.has_deadline)
+		printf(w.left_s >= 0 ? ", %s left" : ", deadline passed", seconds(time, w.left_s));
+}
+
+static const char *mask_text(char out[24], uint64_t mask)
+{
+	snprintf(out, 24, "%#llx", (unsigned long long)mask);
+	return out;
+}
+
+static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	char name[64], state[64], mask[24];
+
+	describe_state(v, d, state, sizeof(state));
+	printf("\nthread %lld", (long long)d->tid);
+	if (d->name[0])
+		printf(" \"%s\"", clean(name, sizeof(name), d->name));
+	printf(": %s", state);
+	if (d->is_on_cpu)
+		printf(" on kernel thread %d", d->kernel_tid);
+	print_reason(v, d);
+	printf("\n");
+	if (d->sig_mask)
+		printf("    signals blocked: %s\n", mask_text(mask, d->sig_mask));
+	print_signals("pending", d->sig_pending);
+	print_frames(v, d);
+}
+
+static int compare_stacks(const struct wf_dump_thread *a, const struct wf_dump_thread *b)
+{
+	if (a->state != b->state)
+		return a->state < b->state ? -1 : 1;
+	if (a->wait_kind != b->wait_kind)
+		return a->wait_kind < b->wait_kind ? -1 : 1;
+	if (a->is_preempted != b->is_preempted)
+		return a->is_preempted ? 1 : -1;
+	if (a->is_on_cpu != b->is_on_cpu)
+		return a->is_on_cpu ? 1 : -1;
+	if (a->nr_frames != b->nr_frames)
+		return a->nr_frames < b->nr_frames ? -1 : 1;
+	for (size_t i = 0; i < a->nr_frames; i++) {
+		if (a->frames[i].pc != b->frames[i].pc)
+			return a->frames[i].pc < b->frames[i].pc ? -1 : 1;
+	}
+	return 0;
+}
+
+static int by_stack(const void *a, const void *b)
+{
+	const struct wf_dump_thread *x = *(const struct wf_dump_thread *const *)a;
+	const struct wf_dump_thread *y = *(const struct wf_dump_thread *const *)b;
+	int order = compare_stacks(x, y);
+
+	return order ? order : (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+struct group {
+	const struct wf_dump_thread **members;
+	size_t nr;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	return x->nr > y->nr ? -1 : x->nr < y->nr;
+}
+
+static void print_group(const struct wf_dump_view *v, const struct group *g)
+{
+	const struct wf_dump_thread *d = g->members[0], *oldest = d;
+	char state[64], number[32];
+
+	if (g->nr == 1) {
+		print_thread(v, d);
+		return;
+	}
+	for (size_t i = 0; i < g->nr; i++) {
+		if (g->members[i]->wait_since && g->members[i]->wait_since < oldest->wait_since)
+			oldest = g->members[i];
+	}
+	describe_state(v, d, state, sizeof(state));
+	printf("\n%s threads: %s", grouped(number, g->nr), state);
+	if (is_waiting(v, d)) {
+		struct wf_wait_text w;
+		char time[32];
+
+		wf_waits_describe(v->waits, oldest, &w);
+		printf(", wait for %s", w.kind);
+		if (w.since_s >= 0)
+			printf(", the longest for %s", seconds(time, w.since_s));
+	}
+	printf("\n    threads");
+	for (size_t i = 0; i < g->nr && i < TIDS_PER_GROUP; i++)
+		printf(" %lld", (long long)g->members[i]->tid);
+	printf(g->nr > TIDS_PER_GROUP ? " ...\n" : "\n");
+	print_frames(v, d);
+}
+
+static void print_groups(const struct wf_dump_view *v)
+{
+	const struct wf_threads *s = v->threads;
+	const struct wf_dump_thread **order = calloc(s->nr_threads + 1, sizeof(*order));
+	struct group *groups = calloc(s->nr_threads + 1, sizeof(*groups));
+	size_t nr = 0;
+
+	for (size_t i = 0; order && groups && i < s->nr_threads; i++)
+		order[i] = &s->threads[i];
+	if (order && groups && s->nr_threads)
+		qsort(order, s->nr_threads, sizeof(*order), by_stack);
+	for (size_t i = 0; order && groups && i < s->nr_threads; i++) {
+		if (!i || compare_stacks(order[i - 1], order[i]))
+			groups[nr++] = (struct group){ .members = &order[i] };
+		groups[nr - 1].nr++;
+	}
+	if (nr)
+		qsort(groups, nr, sizeof(*groups), by_size);
+	for (size_t i = 0; i < nr; i++)
+		print_group(v, &groups[i]);
+	free(groups);
+	free(order);
+}
+
+/* Ticks of the cycle counter in a second, measured: the events carry only those. 0: another machine's. */
+static double cycles_per_second(const struct wf_dump_view *v)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	struct timespec a, b;
+	unsigned long long begin, end;
+
+	if (v->target->is_core || !v->threads->nr_events)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	begin = __builtin_ia32_rdtsc();
+	nanosleep(&pause, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	end = __builtin_ia32_rdtsc();
+	return (double)(end - begin) /
+	       ((double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9);
+}
+
+/* The two arguments of an event mean something else in each. */
+static void print_arguments(const struct wf_dump_view *v, const char *name,
+			    const struct wf_dump_event *e)
+{
+	unsigned long long a = e->a, b = e->b;
+	const char *call;
+
+	if (strcmp(name, "park") == 0) {
+		printf(" for %s %#llx", wf_layout_name(v->layout, "wait", a), b);
+	} else if (strcmp(name, "preempt") == 0) {
+		printf(" at %#llx", a);
+	} else if (strcmp(name, "steal") == 0) {
+		printf(" %llu from worker %llu", b, a);
+	} else if (strcmp(name, "handoff") == 0) {
+		printf(" of worker %llu, %s", a, b == 1 ? "before the call" : "by the monitor");
+	} else if (strcmp(name, "syscall") == 0) {
+		call = wf_waits_call_name((long)a);
+		printf(call ? " %llu (%s) %#llx" : " %llu%.0s %#llx", a, call ? call : "", b);
+	} else if (strcmp(name, "signal") == 0) {
+		printf(" %llu to thread %llu", a, b);
+	} else if (strcmp(name, "handler") == 0) {
+		printf(" of signal %llu at %#llx", a, b);
+	} else if (strcmp(name, "kick") == 0) {
+		printf(a ? " of kernel thread %llu" : " taken", a);
+	} else if (a) {
+		printf(" %llu", a);
+	}
+}
+
+static void print_events(const struct wf_dump_view *v)
+{
+	const struct wf_threads *s = v->threads;
+	double rate = cycles_per_second(v);
+	uint64_t last = s->nr_events ? s->events[s->nr_events - 1].cycles : 0;
+
+	if (!s->nr_events)
+		return;
+	printf("\nthe last %zu events (%s before the last one; kernel thread, thread, event):\n",
+	       s->nr_events, rate > 0 ? "microseconds" : "cycles");
+	for (size_t i = 0; i < s->nr_events; i++) {
+		const struct wf_dump_event *e = &s->events[i];
+		const char *name = wf_layout_name(v->layout, "event", e->event);
+		double before = (double)(last - e->cycles);
+
+		printf("    %12.1f  %7d  %9lld  %s", rate > 0 ? before / rate * 1e6 : before,
+		       e->kernel_tid, (long long)e->tid, name);
+		print_arguments(v, name, e);
+		printf("\n");
+	}
+}
+
+static void print_workers(const struct wf_dump_view *v)
+{
+	const struct wf_threads *s = v->threads;
+
+	for (size_t i = 0; i < s->nr_workers; i++) {
+		const struct wf_dump_worker *w = &s->workers[i];
+
+		printf("worker %u: ", w->index);
+		if (w->is_vacant || !w->kernel_tid)
+			printf("vacant");
+		else
+			printf("on kernel thread %d", w->kernel_tid);
+		if (w->cur_tid)
+			printf(", runs thread %lld", (long long)w->cur_tid);
+		else if (w->kernel_tid)
+			printf(", idle");
+		printf(", %u queued, %u in the inbox\n", w->nr_queued, w->nr_inbox);
+	}
+	for (size_t i = 0; i < s->nr_kthreads; i++) {
+		const struct wf_dump_kthread *k = &s->kthreads[i];
+		const char *call = wf_waits_call_name(k->call);
+
+		printf("kernel thread %d: %s", k->tid, role_of(k));
+		if (k->call >= 0)
+			printf(call ? ", in the kernel in %s" : ", in the kernel in call%.0s %ld",
+			       call ? call : "", k->call);
+		if (k->cur_tid)
+			printf(", has thread %lld", (long long)k->cur_tid);
+		printf("\n");
+	}
+}
+
+static bool is_ours(const struct wf_threads *s, int tid)
+{
+	for (size_t i = 0; i < s->nr_kthreads; i++) {
+		if (s->kthreads[i].tid == tid)
+			return true;
+	}
+	return false;
+}
+
+static void print_foreign(const struct wf_dump_view *v)
+{
+	const struct wf_target *t = v->target;
+
+	for (size_t i = 0; v->threads->is_started && i < t->nr_lwps; i++) {
+		char name[64];
+
+		if (!is_ours(v->threads, t->lwps[i].tid))
+			printf("kernel thread %d: not weft's%s%s\n", t->lwps[i].tid,
+			       t->lwps[i].name[0] ? ", " : "",
+			       clean(name, sizeof(name), t->lwps[i].name));
+	}
+}
+
+void wf_print_text(const struct wf_dump_view *v)
+{
+	const struct wf_threads *s = v->threads;
+	char program[512], number[32], time[32];
+	double up = uptime(v->target);
+
+	printf("%s, process %d", clean(program, sizeof(program), v->target->program),
+	       v->target->pid);
+	if (up >= 0)
+		printf(", up %s", seconds(time, up));
+	if (v->target->core_signal)
+		printf(", ended by SIG%s", sigabbrev_np(v->target->core_signal) ?
+						   sigabbrev_np(v->target->core_signal) :
+						   "?");
+	printf(": %zu workers, %zu kernel threads, %s threads\n", s->nr_workers,
+	       s->is_started ? s->nr_kthreads : v->target->nr_lwps, grouped(number, s->nr_alive));
+	if (!s->is_started)
+		printf("weft has not begun: the program has made no thread yet\n");
+	print_workers(v);
+	print_foreign(v);
+	if (v->is_grouped) {
+		print_groups(v);
+	} else {
+		for (size_t i = 0; i < s->nr_threads; i++)
+			print_thread(v, &s->threads[i]);
+	}
+	if (s->nr_alive > s->nr_threads)
+		printf("\n... and %s more threads; see --limit\n",
+		       grouped(number, s->nr_alive - s->nr_threads));
+	print_events(v);
+}
+
+static void json_hex(struct wf_text_json *j, const char *name, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%#llx", (unsigned long long)value);
+	wf_text_json_string(j, name, text);
+}
+
+static void json_frames(struct wf_text_json *j, const struct wf_dump_view *v,
+			const struct wf_dump_thread *d)
+{
+	wf_text_json_begin(j, "frames", '[');
+	for (size_t i = first_frame(v, d); i < d->nr_frames; i++) {
+		struct wf_unwind_name n;
+
+		wf_unwind_name(v->unwind, &d->frames[i], &n);
+		wf_text_json_begin(j, NULL, '{');
+		json_hex(j, "pc", d->frames[i].pc);
+		if (n.function)
+			wf_text_json_string(j, "function", n.function);
+		wf_text_json_number(j, "offset", (long long)n.offset);
+		if (n.object)
+			wf_text_json_string(j, "object", n.object);
+		if (n.file) {
+			wf_text_json_string(j, "file", n.file);
+			wf_text_json_number(j, "line", n.line);
+		}
+		if (d->frames[i].is_guessed)
+			wf_text_json_bool(j, "guessed", true);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+}
+
+static void json_wait(struct wf_text_json *j, const struct wf_dump_view *v,
+		      const struct wf_dump_thread *d)
+{
+	struct wf_wait_text w;
+
+	if (!is_waiting(v, d))
+		return;
+	wf_waits_describe(v->waits, d, &w);
+	wf_text_json_begin(j, "waits_for", '{');
+	wf_text_json_string(j, "kind", w.kind);
+	wf_text_json_string(j, "what", w.what);
+	if (w.owner)
+		wf_text_json_number(j, "owner", w.owner);
+	if (w.fd >= 0)
+		wf_text_json_number(j, "fd", w.fd);
+	if (w.since_s >= 0)
+		wf_text_json_number(j, "since_ms", (long long)(w.since_s * 1e3));
+	if (w.has_deadline)
+		wf_text_json_number(j, "left_ms", (long long)(w.left_s * 1e3));
+	wf_text_json_end(j, '}');
+}
+
+static void json_thread(struct wf_text_json *j, const struct wf_dump_view *v,
+			const struct wf_dump_thread *d)
+{
+	wf_text_json_begin(j, NULL, '{');
+	wf_text_json_number(j, "tid", d->tid);
+	wf_text_json_string(j, "name", d->name);
+	wf_text_json_string(j, "state", wf_layout_name(v->layout, "state", d->state));
+	wf_text_json_bool(j, "preempted", d->is_preempted);
+	if (d->is_on_cpu) {
+		wf_text_json_number(j, "kernel_tid", d->kernel_tid);
+		if (d->call >= 0)
+			wf_text_json_number(j, "call", d->call);
+	}
+	wf_text_json_number(j, "switches", (long long)d->nr_switches);
+	json_hex(j, "signals_blocked", d->sig_mask);
+	json_hex(j, "signals_pending", d->sig_pending);
+	json_wait(j, v, d);
+	json_frames(j, v, d);
+	wf_text_json_end(j, '}');
+}
+
+static void json_workers(struct wf_text_json *j, const struct wf_dump_view *v)
+{
+	const struct wf_threads *s = v->threads;
+
+	wf_text_json_begin(j, "workers", '[');
+	for (size_t i = 0; i < s->nr_workers; i++) {
+		const struct wf_dump_worker *w = &s->workers[i];
+
+		wf_text_json_begin(j, NULL, '{');
+		wf_text_json_number(j, "index", w->index);
+		wf_text_json_bool(j, "vacant", w->is_vacant);
+		if (w->kernel_tid)
+			wf_text_json_number(j, "kernel_tid", w->kernel_tid);
+		if (w->cur_tid)
+			wf_text_json_number(j, "thread", w->cur_tid);
+		wf_text_json_number(j, "queued", w->nr_queued);
+		wf_text_json_number(j, "inbox", w->nr_inbox);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+	wf_text_json_begin(j, "kernel_threads", '[');
+	for (size_t i = 0; i < s->nr_kthreads; i++) {
+		const struct wf_dump_kthread *k = &s->kthreads[i];
+
+		wf_text_json_begin(j, NULL, '{');
+		wf_text_json_number(j, "tid", k->tid);
+		wf_text_json_string(j, "role", role_of(k));
+		if (k->worker_index >= 0)
+			wf_text_json_number(j, "worker", k->worker_index);
+		if (k->cur_tid)
+			wf_text_json_number(j, "thread", k->cur_tid);
+		if (k->call >= 0)
+			wf_text_json_number(j, "call", k->call);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+}
+
+static void json_events(struct wf_text_json *j, const struct wf_dump_view *v)
+{
+	wf_text_json_begin(j, "events", '[');
+	for (size_t i = 0; i < v->threads->nr_events; i++) {
+		const struct wf_dump_event *e = &v->threads->events[i];
+
+		wf_text_json_begin(j, NULL, '{');
+		wf_text_json_number(j, "cycles", (long long)e->cycles);
+		wf_text_json_number(j, "kernel_tid", e->kernel_tid);
+		wf_text_json_number(j, "thread", e->tid);
+		wf_text_json_string(j, "event", wf_layout_name(v->layout, "event", e->event));
+		json_hex(j, "a", e->a);
+		json_hex(j, "b", e->b);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+}
+
+void wf_print_json(const struct wf_dump_view *v)
+{
+	struct wf_text_json j = { .out = stdout };
+	const struct wf_threads *s = v->threads;
+	double up = uptime(v->target);
+
+	wf_text_json_begin(&j, NULL, '{');
+	wf_text_json_string(&j, "weft", WEFT_VERSION);
+	wf_text_json_string(&j, "program", v->target->program);
+	wf_text_json_number(&j, "pid", v->target->pid);
+	if (up >= 0)
+		wf_text_json_number(&j, "uptime_ms", (long long)(up * 1e3));
+	if (v->target->core_signal)
+		wf_text_json_number(&j, "signal", v->target->core_signal);
+	wf_text_json_bool(&j, "started", s->is_started);
+	wf_text_json_number(&j, "nr_threads", (long long)s->nr_alive);
+	json_workers(&j, v);
+	wf_text_json_begin(&j, "threads", '[');
+	for (size_t i = 0; i < s->nr_threads; i++)
+		json_thread(&j, v, &s->threads[i]);
+	wf_text_json_end(&j, ']');
+	json_events(&j, v);
+	wf_text_json_end(&j, '}');
+}

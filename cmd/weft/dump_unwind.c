@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Unwinding and symbols through libdwfl; see dump_unwind.h. */
+#include "dump_unwind.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_FRAMES 256
+#define FIRST_FRAMES 16
+
+struct wf_unwind {
+	Dwfl *dwfl;
+	Dwfl_Callbacks callbacks;
+	char *debug_path;
+	const struct wf_target *target;
+	struct wf_threads *threads;
+	struct wf_dump_thread *current; /* whose stack is being walked */
+	uint64_t frame_pointer;         /* of the last frame that was found, 0: unknown */
+	uint64_t stack_pointer;
+};
+
+static bool read_stack(const struct wf_unwind *u, uint64_t address, void *out, size_t bytes)
+{
+	const struct wf_dump_thread *d = u->current;
+
+	if (d && address >= d->copy_at && bytes <= d->copy_bytes &&
+	    address - d->copy_at <= d->copy_bytes - bytes) {
+		memcpy(out, d->copy + (address - d->copy_at), bytes);
+		return true;
+	}
+	return wf_target_read(u->target, address, out, bytes);
+}
+
+static bool on_memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *out, void *arg)
+{
+	return read_stack(arg, address, out, sizeof(*out));
+}
+
+static pid_t on_next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	struct wf_unwind *u = arg;
+
+	/* One thread at a time, under a number that only we know. */
+	if (*thread_arg)
+		return 0;
+	*thread_arg = u->current;
+	return 1;
+}
+
+static bool on_get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	struct wf_unwind *u = arg;
+
+	*thread_arg = u->current;
+	return true;
+}
+
+static bool on_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct wf_dump_thread *d = arg;
+
+	for (int i = 0; i < WF_NR_REGS; i++) {
+		Dwarf_Word value = d->regs.reg[i];
+
+		if ((d->regs.known & (1u << i)) && !dwfl_thread_state_registers(thread, i, 1, &value))
+			return false;
+	}
+	dwfl_thread_state_register_pc(thread, d->regs.reg[WF_REG_RIP]);
+	return true;
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = on_next_thread,
+	.get_thread = on_get_thread,
+	.memory_read = on_memory_read,
+	.set_initial_registers = on_registers,
+};
+
+/* Every object that has a mapping of its beginning; the paths come from the core file. */
+static void report_core(struct wf_unwind *u)
+{
+	for (size_t i = 0; i < u->target->nr_maps; i++) {
+		const struct wf_target_map *m = &u->target->maps[i];
+
+		if (m->offset || m->path[0] != '/')
+			continue;
+		(void)dwfl_report_elf(u->dwfl, m->path, m->path, -1, m->start, false);
+	}
+}
+
+struct wf_unwind *wf_unwind_new(struct wf_target *t, struct wf_threads *s)
+{
+	struct wf_unwind *u = calloc(1, sizeof(*u));
+
+	if (!u) {
+		snprintf(t->error, sizeof(t->error), "out of memory");
+		return NULL;
+	}
+	/* A dump must not wait for a server on the network. */
+	unsetenv("DEBUGINFOD_URLS");
+	u->target = t;
+	u->threads = s;
+	u->callbacks = (Dwfl_Callbacks){
+		.find_elf = t->is_core ? dwfl_build_id_find_elf : dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &u->debug_path,
+	};
+	u->dwfl = dwfl_begin(&u->callbacks);
+	if (u->dwfl) {
+		dwfl_report_begin(u->dwfl);
+		if (t->is_core)
+			report_core(u);
+		else
+			(void)dwfl_linux_proc_report(u->dwfl, t->pid);
+		(void)dwfl_report_end(u->dwfl, NULL, NULL);
+	}
+	if (!u->dwfl || !dwfl_attach_state(u->dwfl, NULL, t->pid, &thread_callbacks, u)) {
+		snprintf(t->error, sizeof(t->error), "cannot read the symbols of %s: %s", t->program,
+			 dwfl_errmsg(-1));
+		wf_unwind_free(u);
+		return NULL;
+	}
+	return u;
+}
+
+void wf_unwind_free(struct wf_unwind *u)
+{
+	if (!u)
+		return;
+	if (u->dwfl)
+		dwfl_end(u->dwfl);
+	free(u);
+}
+
+static bool add_frame(struct wf_dump_thread *d, const struct wf_dump_frame *f)
+{
+	if (d->nr_frames == MAX_FRAMES) {
+		d->is_cut = true;
+		return false;
+	}
+	if (d->nr_frames == 0 || (d->nr_frames >= FIRST_FRAMES &&
+				  (d->nr_frames & (d->nr_frames - 1)) == 0)) {
+		size_t room = d->nr_frames ? d->nr_frames * 2 : FIRST_FRAMES;
+		void *p = realloc(d->frames, room * sizeof(*d->frames));
+
+		if (!p)
+			return false;
+		d->frames = p;
+	}
+	d->frames[d->nr_frames++] = *f;
+	return true;
+}
+
+static int on_frame(Dwfl_Frame *state, void *arg)
+{
+	struct wf_unwind *u = arg;
+	struct wf_dump_frame f = { 0 };
+	Dwarf_Word rbp = 0, rsp = 0;
+
+	if (!dwfl_frame_pc(state, &f.pc, &f.is_exact))
+		return DWARF_CB_ABORT;
+	if (!f.pc)
+		return DWARF_CB_ABORT;
+	/* A thread that left its CPU by a call will go on behind that call. */
+	if (!u->current->nr_frames && !u->current->is_on_cpu && !u->current->is_preempted)
+		f.is_exact = false;
+	u->frame_pointer = dwfl_frame_reg(state, WF_REG_RBP, &rbp) == 0 ? rbp : 0;
+	u->stack_pointer = dwfl_frame_reg(state, WF_REG_RSP, &rsp) == 0 ? rsp : 0;
+	return add_frame(u->current, &f) ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+static bool is_code(struct wf_unwind *u, uint64_t pc)
+{
+	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, pc);
+
+	return m && dwfl_module_addrname(m, pc);
+}
+
+/* From where libdw lost the trail: code without tables that keeps frame pointers. */
+static void follow_frame_pointers(struct wf_unwind *u)
+{
+	uint64_t at = u->frame_pointer, below = u->stack_pointer;
+
+	while (at && at > below && at % 8 == 0) {
+		struct wf_dump_frame f = { .is_guessed = true };
+		uint64_t w[2];
+
+		if (!read_stack(u, at, w, sizeof(w)) || !is_code(u, w[1]))
+			return;
+		f.pc = w[1];
+		if (!add_frame(u->current, &f))
+			return;
+		below = at;
+		at = w[0];
+	}
+}
+
+/* The outermost frames of a thread have no caller; a walk that ends in one of them lost nothing. */
+static bool is_outermost(struct wf_unwind *u, const struct wf_dump_thread *d)
+{
+	static const char *const names[] = { "clone", "__clone", "clone3", "__clone3", "_start",
+					     "wf_arch_gate_thread_start", "wf_arch_context_start",
+					     "wf_arch_spawn_raw" };
+	struct wf_unwind_name n;
+
+	if (!d->nr_frames)
+		return true;
+	wf_unwind_name(u, &d->frames[d->nr_frames - 1], &n);
+	for (size_t i = 0; n.function && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(n.function, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+void wf_unwind_thread(struct wf_unwind *u, struct wf_dump_thread *d)
+{
+	if (!(d->regs.known & (1u << WF_REG_RIP)))
+		return;
+	u->current = d;
+	u->frame_pointer = u->stack_pointer = 0;
+	if (dwfl_getthread_frames(u->dwfl, 1, on_frame, u) < 0 && !d->nr_frames) {
+		const struct wf_dump_frame f = { .pc = d->regs.reg[WF_REG_RIP], .is_exact = true };
+
+		u->frame_pointer = d->regs.reg[WF_REG_RBP];
+		u->stack_pointer = d->regs.reg[WF_REG_RSP];
+		(void)add_frame(d, &f);
+	}
+	if (!d->is_cut && !is_outermost(u, d))
+		follow_frame_pointers(u);
+	u->current = NULL;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct wf_unwind_name *out)
+{
+	/* A return address may be the first byte of the next function: the call is what counts. */
+	uint64_t pc = f->is_exact ? f->pc : f->pc - 1;
+	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, pc);
+	Dwarf_Addr start = 0;
+	Dwfl_Line *line;
+	GElf_Off offset;
+	GElf_Sym sym;
+
+	*out = (struct wf_unwind_name){ 0 };
+	if (!m)
+		return;
+	out->object = base_name(dwfl_module_info(m, NULL, &start, NULL, NULL, NULL, NULL, NULL));
+	out->is_runtime = strncmp(out->object, "libweft", 7) == 0;
+	out->function = dwfl_module_addrinfo(m, pc, &offset, &sym, NULL, NULL, NULL);
+	out->offset = out->function ? offset + (f->pc - pc) : f->pc - start;
+	line = dwfl_module_getsrc(m, pc);
+	if (line)
+		out->file = dwfl_lineinfo(line, NULL, &out->line, NULL, NULL, NULL);
+	if (out->file)
+		out->file = base_name(out->file);
+}
+
+bool wf_unwind_data(struct wf_unwind *u, uint64_t address, const char **out_name,
+		    uint64_t *out_offset)
+{
+	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, address);
+	GElf_Off offset;
+	GElf_Sym sym;
+
+	if (!m)
+		return false;
+	*out_name = dwfl_module_addrinfo(m, address, &offset, &sym, NULL, NULL, NULL);
+	/* The nearest symbol below says nothing unless the address is inside of it. */
+	if (!*out_name || offset >= sym.st_size)
+		return false;
+	*out_offset = offset;
+	return true;
+}
