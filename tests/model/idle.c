@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Submitters against sleepers: no state in which work is queued, everybody sleeps and nobody was woken.
+ */
+#include "machine.h"
+#include "model.h"
+
+#include "tap.h"
+
+static void nothing(void *arg)
+{
+	model_step();
+}
+
+static void submit(void *arg)
+{
+	wf_worker_ready(arg);
+}
+
+static struct wf_thread *work(void)
+{
+	struct wf_thread *t = machine_thread(nothing, NULL);
+
+	t->home = &wf_rt.workers[0];
+	return t;
+}
+
+
+static void setup_strangers(void)
+{
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	machine_stranger(submit, work());
+	machine_stranger(submit, work());
+}
+
+static void setup_two_workers(void)
+{
+	machine_reset(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(&wf_rt.workers[1]);
+	machine_stranger(submit, work());
+}
+
+static void setup_vacant(void)
+{
+	machine_reset(2);
+	(void)machine_kthread(NULL);
+	(void)machine_kthread(NULL);
+	machine_stranger(submit, work());
+	machine_stranger(submit, work());
+}
+
+/* The submitter never comes back to its own queue: somebody else must take what it queued. */
+static bool never(void *arg)
+{
+	return machine_nr_dead() > 0;
+}
+
+static void submit_and_block(void *arg)
+{
+	submit(arg);
+	(void)model_wait(never, NULL, WF_NEVER);
+}
+
+static void setup_busy_submitter(void)
+{
+	struct wf_thread *t;
+
+	machine_reset(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(&wf_rt.workers[1]);
+	t = work();
+	machine_queue(&wf_rt.workers[0], machine_thread(submit_and_block, t));
+}
+
+static void setup_busy_submitter_vacant(void)
+{
+	struct wf_thread *t;
+
+	machine_reset(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	t = work();
+	machine_queue(&wf_rt.workers[0], machine_thread(submit_and_block, t));
+}
+
+static void sleep_short(void *arg)
+{
+	wf_park_begin(0, WF_WAIT_SLEEP, 0);
+	(void)wf_park(model_now() + WF_MS);
+}
+
+static void setup_timers(void)
+{
+	machine_reset(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(&wf_rt.workers[1]);
+	machine_queue(&wf_rt.workers[0], machine_thread(sleep_short, NULL));
+	machine_queue(&wf_rt.workers[1], machine_thread(sleep_short, NULL));
+}
+
+static void sleep_shorter(void *arg)
+{
+	wf_park_begin(0, WF_WAIT_SLEEP, 0);
+	(void)wf_park(model_now() + WF_MS / 2);
+}
+
+/* Two earliest timers at the same time, while somebody sleeps in the poller. */
+static void setup_two_timers(void)
+{
+	machine_reset(3);
+	for (int i = 0; i < 3; i++)
+		(void)machine_kthread(&wf_rt.workers[i]);
+	machine_queue(&wf_rt.workers[1], machine_thread(sleep_short, NULL));
+	machine_queue(&wf_rt.workers[2], machine_thread(sleep_shorter, NULL));
+}
+
+#define MODEL(name, b) static const struct model name = { .setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000 }
+MODEL(strangers, 3);
+MODEL(two_workers, 2);
+MODEL(vacant, 1);
+MODEL(busy_submitter, 2);
+MODEL(busy_submitter_vacant, 2);
+MODEL(timers, 1);
+MODEL(two_timers, 1);
+
+TEST(work_from_outside_wakes_the_sleeper)
+{
+	model_verify(&strangers);
+}
+
+TEST(work_from_outside_wakes_one_of_two)
+{
+	model_verify(&two_workers);
+}
+
+TEST(work_from_outside_staffs_a_vacant_worker)
+{
+	model_verify(&vacant);
+}
+
+TEST(work_of_a_busy_worker_is_taken_by_a_sleeper)
+{
+	model_verify(&busy_submitter);
+}
+
+TEST(work_of_a_busy_worker_is_taken_by_a_vacant_one)
+{
+	model_verify(&busy_submitter_vacant);
+}
+
+TEST(timers_wake_sleepers_and_leave_no_token)
+{
+	model_verify(&timers);
+}
+
+TEST(two_first_timers_at_once_leave_no_token)
+{
+	model_verify(&two_timers);
+}
+
+TEST(a_submitter_without_its_fence_is_caught)
+{
+	model_catches(busy_submitter, "wf_worker_ready", "fence");
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A kernel thread in a call that may block, and the monitor that takes its worker meanwhile: exactly one of
+ * the two keeps it.
+ */
+#include "machine.h"
+#include "model.h"
+
+#include "tap.h"
+
+static void expect_carried(void)
+{
+	struct wf_kthread *k = wf_self_kthread();
+
+	model_expect(k->worker && k->worker->kthread == k, "a thread runs on a worker that another one carries");
+	model_expect(k->cur == wf_self(), "a thread runs that is not the current one");
+}
+
+static void call(bool certain)
+{
+	wf_call_enter(certain);
+	model_step();
+	wf_call_leave();
+	expect_carried();
+	model_step();
+	expect_carried();
+}
+
+static void one_call(void *arg)
+{
+	call(false);
+}
+
+static bool is_carried_by_another(void *arg)
+{
+	struct wf_kthread *k = wf_rt.workers[0].kthread;
+
+	return k && k != arg;
+}
+
+/* Loses worker 0 to another kernel thread in the middle, and goes on with worker 1. */
+static void three_calls(void *arg)
+{
+	call(false);
+	wf_call_enter(true);
+	(void)model_wait(is_carried_by_another, wf_self_kthread(), WF_NEVER);
+	wf_call_leave();
+	call(false);
+}
+
+static bool is_vacant(void *arg)
+{
+	return wf_rt.workers[0].is_vacant;
+}
+
+static void submit_to_vacant(void *arg)
+{
+	(void)model_wait(is_vacant, NULL, WF_NEVER);
+	wf_worker_ready(arg);
+}
+
+static void compute(void *arg)
+{
+	model_step();
+	expect_carried();
+}
+
+static void retake(void *arg)
+{
+	(void)wf_call_retake(&wf_rt.workers[0]);
+}
+
+static void setup_one(void)
+{
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(one_call, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(compute, NULL));
+	(void)machine_door(retake, NULL);
+}
+
+static void setup_three(void)
+{
+	machine_reset(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(three_calls, NULL));
+	machine_stranger(submit_to_vacant, machine_thread(compute, NULL));
+	(void)machine_door(retake, NULL);
+}
+
+static const struct model one = { .setup = setup_one, .check = machine_check, .bound = 2 };
+static const struct model three = {
+	.setup = setup_three, .check = machine_check, .bound = 1, .walks = 200000
+};
+
+TEST(a_worker_taken_during_a_call_is_kept_by_one)
+{
+	model_verify(&one);
+}
+
+TEST(a_retake_that_comes_late_takes_what_is_there_now)
+{
+	model_verify(&three);
+}
+
+TEST(a_return_that_is_not_atomic_is_caught)
+{
+	model_catches(one, "wf_call_leave", "cas");
+}
+
+TEST(a_retake_that_is_not_atomic_is_caught)
+{
+	struct model deeper = one;
+
+	deeper.bound = 3;
+	model_catches(deeper, "wf_call_retake", "cas");
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The machine under the scheduler, see machine.h: raw system calls, poller, kernel threads, as the checker
+ * sees them.
+ */
+#include "machine.h"
+#include "arch/arch.h"
+#include "base/die.h"
+#include "base/san.h"
+#include "model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MAX_KTHREADS 12
+#define MAX_WORKERS 4
+#define SMALL_BYTES (4ul << 20)
+#define ZEROED_BYTES (32ul << 10) /* of a big mapping: more is not used by these small tests */
+#define FIRST_TID 100
+
+static struct {
+	struct wf_worker workers[MAX_WORKERS];
+	struct wf_kthread kthreads[MAX_KTHREADS], no_door;
+	uint32_t nr_kthreads, nr_threads, nr_dead;
+	bool is_woken; /* the poller's wake(): edge-triggered, so several in a row are one */
+	bool is_kicked;
+	struct futex_wait {
+		uint32_t *word;
+		bool is_woken;
+	} futex[MAX_KTHREADS + 4];
+} machine;
+
+/* --- what the core asks of sys/ and arch/ --- */
+
+int64_t sys_now(void)
+{
+	return model_now();
+}
+
+/* Big mappings are kept for the next execution, whose users find their beginning zeroed. */
+void *sys_map(size_t bytes)
+{
+	static char *small, *big;
+	static size_t small_used, big_bytes;
+	char *p;
+
+	if (!bytes) { /* a new execution */
+		small_used = 0;
+		return NULL;
+	}
+	if (bytes > SMALL_BYTES) {
+		if (!big)
+			big = mmap(NULL, big_bytes = bytes, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (big_bytes != bytes)
+			abort();
+		memset(big, 0, ZEROED_BYTES);
+		return big;
+	}
+	if (!small)
+		small = mmap(NULL, SMALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bytes = WF_ALIGN_UP(bytes, WF_PAGE);
+	if (small_used + bytes > SMALL_BYTES)
+		return NULL;
+	p = small + small_used;
+	small_used += bytes;
+	memset(p, 0, WF_MIN(bytes, ZEROED_BYTES));
+	return p;
+}
+
+void sys_unmap(void *p, size_t bytes)
+{
+}
+
+static bool is_futex_woken(void *arg)
+{
+	return ((struct futex_wait *)arg)->is_woken;
+}
+
+long sys_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+	struct futex_wait *f = machine.futex;
+
+	if (wf_fetch_add(word, 0u) != expected)
+		return -EAGAIN;
+	while (f->word)
+		f++;
+	*f = (struct futex_wait){ .word = word };
+	(void)model_wait(is_futex_woken, f, timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns);
+	f->word = NULL;
+	return f->is_woken ? 0 : -ETIMEDOUT;
+}
+
+long sys_futex_wake(uint32_t *word, int n)
+{
+	long woken = 0;
+
+	model_fence(__func__);
+	for (size_t i = 0; i < ARRAY_LEN(machine.futex) && woken < n; i++)
+		if (machine.futex[i].word == word && !machine.futex[i].is_woken) {
+			machine.futex[i].is_woken = true;
+			woken++;
+		}
+	return woken;
+}
+
+void wf_spin_lock_slow(struct wf_spin *s)
+{
+	while (!wf_spin_trylock(s))
+		wf_cpu_pause();
+}
+
+void wf_die(const char *what, const char *file, int line)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s (%s:%d)", what, file, line);
+	model_expect(false, text);
+	abort(); /* outside an execution */
+}
+
+uint64_t model_cycles(void)
+{
+	return (uint64_t)model_now() + model_random(2) * 100000u;
+}
+
+/* Kicks are all that comes this way. */
+long model_syscall(long nr, long a, long b, long c, long d)
+{
+	if (nr == __NR_tgkill && wf_rt.door && b == wf_rt.door->tid) {
+		model_fence(__func__);
+		machine.is_kicked = true;
+	}
+	return 0;
+}
+
+void model_arch_set_self(struct wf_kthread *k)
+{
+	model_gs = k; /* as model_cpu() was told */
+}
+
+uintptr_t model_arch_get_tls(void)
+{
+	return 1;
+}
+
+void model_arch_set_tls(uintptr_t tls)
+{
+}
+
+long model_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid)
+{
+	int n;
+
+	if (machine.nr_kthreads == MAX_KTHREADS)
+		return -EAGAIN;
+	machine.nr_kthreads++;
+	model_fence(__func__); /* as any system call that makes something others see */
+	n = model_cpu("new", fn, arg, arg);
+	*out_tid = FIRST_TID + n;
+	return *out_tid;
+}
+
+/* Linked with the real first frames, which name it; no thread here enters through the gate. */
+void wf_arch_gate_thread_start(void);
+void wf_arch_gate_thread_start(void)
+{
+	abort();
+}
+
+void wf_preempt_init_kthread(struct wf_kthread *k)
+{
+}
+
+/* --- the poller --- */
+
+static bool is_poll_over(void *arg)
+{
+	return machine.is_woken;
+}
+
+static bool poll_fake(int64_t timeout_ns)
+{
+	bool woken;
+
+	if (timeout_ns) {
+		(void)model_wait(is_poll_over, NULL, timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns);
+	} else {
+		model_fence(__func__);
+	}
+	woken = machine.is_woken;
+	machine.is_woken = false;
+	return woken;
+}
+
+static void wake_fake(void)
+{
+	model_fence(__func__);
+	machine.is_woken = true;
+}
+
+static bool has_waiters_fake(void)
+{
+	return false;
+}
+
+static const struct wf_io_driver driver = { poll_fake, wake_fake, has_waiters_fake };
+
+static void thread_exited(struct wf_thread *t)
+{
+	model_expect(wf_state_of(t->state) == WF_DEAD, "a thread ended that is not dead");
+	machine.nr_dead++;
+}
+
+static const struct wf_sched_hooks hooks = { .thread_exited = thread_exited };
+
+/* --- building --- */
+
+void model_sys_reset(void);
+void model_sys_reset(void)
+{
+	(void)sys_map(0);
+}
+
+void machine_reset(uint32_t nr_workers)
+{
+	memset(&machine, 0, sizeof(machine));
+	wf_rt = (struct wf_runtime){
+		.pid = 1,
+		.nr_workers = nr_workers,
+		.workers = machine.workers,
+		.io = &driver,
+		.hooks = &hooks,
+		.coarse_now = model_now(),
+		.monitor_until = WF_NEVER,
+	};
+	wf_rt.door = &machine.no_door;
+	wf_wheel_init(&wf_rt.wheel, model_now());
+	wf_thread_table_init(sizeof(struct wf_thread));
+	for (uint32_t i = nr_workers; i-- > 0;) {
+		machine.workers[i].index = i;
+		machine.workers[i].rng = i + model_random(1000);
+		wf_rt_make_vacant(&machine.workers[i]);
+	}
+}
+
+static struct wf_kthread *new_kthread(const char *name, void (*fn)(void *), void *arg)
+{
+	struct wf_kthread *k = &machine.kthreads[machine.nr_kthreads++];
+
+	k->self = k;
+	k->index = wf_rt.nr_kthreads;
+	wf_rt.kthreads[wf_rt.nr_kthreads++] = k;
+	k->tid = FIRST_TID + model_cpu(name, fn, arg ? arg : k, k);
+	return k;
+}
+
+struct wf_kthread *machine_kthread(struct wf_worker *w)
+{
+	static const char *const names[] = { "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7" };
+	struct wf_kthread *k = new_kthread(names[machine.nr_kthreads & 7], wf_worker_loop, NULL);
+	struct wf_worker **link = &wf_rt.vacant;
+
+	if (!w)
+		return k;
+	while (*link != w)
+		link = &(*link)->next_vacant;
+	*link = w->next_vacant;
+	w->is_vacant = 0;
+	wf_rt.nr_vacant--;
+	w->kthread = k;
+	k->worker = w;
+	return k;
+}
+
+struct wf_kthread *machine_door(void (*fn)(void *), void *arg)
+{
+	struct wf_kthread *k = new_kthread("door", fn, arg);
+
+	k->is_door = true;
+	wf_rt.door = k;
+	return k;
+}
+
+void machine_stranger(void (*fn)(void *), void *arg)
+{
+	(void)model_cpu("stranger", fn, arg, NULL);
+}
+
+struct start {
+	void (*fn)(void *);
+	void *arg;
+};
+
+static void thread_start(void *arg)
+{
+	struct start s = *(struct start *)arg;
+	struct wf_thread *self;
+
+	wf_san_arrive(NULL);
+	wf_worker_finish_switch(wf_self_kthread());
+	s.fn(s.arg);
+	self = wf_self();
+	wf_store_release(&self->state, WF_DEAD);
+	wf_worker_switch_last(wf_self_kthread(), WF_PREV_DEAD);
+}
+
+struct wf_thread *machine_thread(void (*fn)(void *), void *arg)
+{
+	struct wf_thread *t = wf_thread_new();
+	struct start *s = (struct start *)model_stack_top() - 1;
+
+	*s = (struct start){ fn, arg };
+	t->sp = wf_arch_make_context(s, thread_start, s);
+	t->state = WF_READY;
+	machine.nr_threads++;
+	return t;
+}
+
+void machine_queue(struct wf_worker *w, struct wf_thread *t)
+{
+	t->home = w;
+	wf_runq_push(&w->rq, t, WF_PLACE_TAIL);
+}
+
+static bool is_door_kicked(void *arg)
+{
+	return machine.is_kicked;
+}
+
+bool machine_sleep_at_door(int64_t until)
+{
+	bool kicked = model_wait(is_door_kicked, NULL, until);
+
+	machine.is_kicked = false;
+	return kicked;
+}
+
+/* --- judging --- */
+
+uint32_t machine_nr_dead(void)
+{
+	return machine.nr_dead;
+}
+
+void machine_check(void)
+{
+	uint32_t nr_vacant = 0, nr_searching = machine.is_woken;
+
+	for (struct wf_worker *w = wf_rt.vacant; w && nr_vacant <= wf_rt.nr_workers; w = w->next_vacant)
+		nr_vacant++;
+	model_expect(nr_vacant == wf_rt.nr_vacant, "the vacant list is broken");
+	for (uint32_t i = 0; i < wf_rt.nr_kthreads; i++) {
+		struct wf_kthread *k = wf_rt.kthreads[i];
+
+		nr_searching += k->is_searching;
+		model_expect(!k->worker || k->worker->kthread == k, "a worker is carried twice");
+		model_expect(!k->worker || !k->worker->is_vacant, "a carried worker is on the vacant list");
+	}
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		struct wf_worker *w = &wf_rt.workers[i];
+
+		model_expect(!w->rq.nr && !w->inbox, "queued work, and everybody sleeps");
+		model_expect(w->is_vacant || (w->kthread && w->kthread->worker == w), "a worker got lost");
+	}
+	model_expect(machine.nr_dead == machine.nr_threads, "a thread never ended");
+	model_expect(nr_searching == wf_rt.nr_searching, "nr_searching counts somebody who does not exist");
+	model_expect(!wf_rt.lock.held && !wf_rt.wheel.lock.held, "a lock stayed held");
+	model_expect(!wf_rt.wheel.nr, "a timer stayed armed");
+}

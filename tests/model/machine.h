@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A small machine for the real scheduler: workers, kernel threads (virtual CPUs of the checker), a door, a
+ * poller and threads that run C functions. Used by the model tests and by tests/sim.
+ */
+#ifndef WF_TESTS_MACHINE_H
+#define WF_TESTS_MACHINE_H
+
+#include "sched/park.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+
+/* In setup(), in this order. Workers start vacant. */
+void machine_reset(uint32_t nr_workers);
+/* A kernel thread that carries worker w, or a spare (NULL). */
+struct wf_kthread *machine_kthread(struct wf_worker *w);
+/* The main kernel thread: runs fn, never threads. */
+struct wf_kthread *machine_door(void (*fn)(void *), void *arg);
+/* A kernel thread that the runtime does not know. */
+void machine_stranger(void (*fn)(void *), void *arg);
+/* A thread that runs fn(arg) and ends: READY, on no queue. */
+struct wf_thread *machine_thread(void (*fn)(void *), void *arg);
+/* Queue it where it starts: on w. */
+void machine_queue(struct wf_worker *w, struct wf_thread *t);
+
+/* For the door: sleep until kicked or until then; true when kicked. */
+bool machine_sleep_at_door(int64_t until);
+
+uint32_t machine_nr_dead(void);
+/* Nothing can run any more: everything ended, nothing is queued, every worker and token is where it belongs. */
+void machine_check(void);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * arch/x86_64/cpu.h for the model checker, included before everything in the core's files: the virtual CPU's
+ * own base register, clock and system calls; and the functions of arch.h that go past them.
+ */
+#ifndef WF_TESTS_MODEL_CPU_H
+#define WF_TESTS_MODEL_CPU_H
+
+#define WF_ARCH_X86_64_CPU_H /* the real one is not wanted */
+
+#include "arch/x86_64/offsets.h"
+#include "base/base.h"
+
+extern void *model_gs; /* of the virtual CPU that runs */
+
+void model_pause(const char *func);
+uint64_t model_cycles(void);
+long model_syscall(long nr, long a, long b, long c, long d);
+
+#define wf_cpu_pause() model_pause(__func__)
+
+WF_INLINE uint64_t wf_cpu_cycles(void)
+{
+	return model_cycles();
+}
+
+WF_INLINE uintptr_t wf_cpu_gsbase(void)
+{
+	return (uintptr_t)model_gs;
+}
+
+WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	return model_syscall(nr, a, b, c, d);
+}
+
+#define wf_arch_switch model_arch_switch
+#define wf_arch_switch_last model_arch_switch_last
+#define wf_arch_set_self model_arch_set_self
+#define wf_arch_set_tls model_arch_set_tls
+#define wf_arch_get_tls model_arch_get_tls
+#define wf_arch_spawn_kthread model_arch_spawn_kthread
+
+#endif
