@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The victim of the dump tests: one thread waits in each of a dozen known functions, two are busy.
+ *
+ * Usage: waiters [THREADS]: so many more threads wait on one condition. Prints "ready" when all are where
+ * they belong, then answers each line on standard input with the busy counter; ends at its end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+#define MAX_THREADS 20000
+
+pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t cond_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static sem_t sem;
+static int pipe_fds[2], poll_fds[2], listener;
+static volatile unsigned long counter, other_counter;
+static volatile int sink;
+static pthread_t sleeper;
+
+/* Something behind each wait, so that no call is a jump and every function stays on the stack. */
+#define STAY() (sink++)
+
+NOINLINE static void waits_for_mutex(void)
+{
+	pthread_mutex_lock(&held_mutex);
+	STAY();
+}
+
+NOINLINE static void waits_for_cond(void)
+{
+	pthread_mutex_lock(&cond_mutex);
+	for (;;)
+		pthread_cond_wait(&cond, &cond_mutex);
+	STAY();
+}
+
+NOINLINE static void waits_for_sem(void)
+{
+	while (sem_wait(&sem) < 0)
+		;
+	STAY();
+}
+
+NOINLINE static void waits_in_read(void)
+{
+	char c;
+
+	(void)!read(pipe_fds[0], &c, 1);
+	STAY();
+}
+
+NOINLINE static void waits_in_accept(void)
+{
+	(void)accept(listener, NULL, NULL);
+	STAY();
+}
+
+NOINLINE static void waits_in_sleep(void)
+{
+	struct timespec ts = { .tv_sec = 10000 };
+
+	nanosleep(&ts, NULL);
+	STAY();
+}
+
+NOINLINE static void waits_in_poll(void)
+{
+	struct pollfd p[2] = { { .fd = poll_fds[0], .events = POLLIN },
+			       { .fd = listener, .events = POLLPRI } };
+
+	(void)poll(p, 2, -1);
+	STAY();
+}
+
+NOINLINE static void waits_for_join(void)
+{
+	pthread_join(sleeper, NULL);
+	STAY();
+}
+
+NOINLINE static void waits_in_pause(void)
+{
+	pause();
+	STAY();
+}
+
+NOINLINE static void spins(void)
+{
+	for (;;)
+		counter++;
+}
+
+NOINLINE static void spins_too(void)
+{
+	for (;;)
+		other_counter++;
+}
+
+static void in_handler(int sig)
+{
+	(void)sig;
+	/* Waits for ever inside of a signal handler: the dump must cross the handler's frame. */
+	waits_for_sem();
+}
+
+NOINLINE static void is_interrupted(void)
+{
+	raise(SIGUSR1);
+	STAY();
+}
+
+static void (*const stories[])(void) = {
+	waits_for_mutex, waits_for_cond,  waits_for_sem,  waits_in_read, waits_in_accept,
+	waits_in_sleep,	 waits_in_poll,	  waits_for_join, waits_in_pause, is_interrupted,
+	spins,		 spins_too,
+};
+
+static const char *const names[] = {
+	"mutex", "cond", "sem",	  "read",	 "accept", "sleep",
+	"poll",	 "join", "pause", "interrupted", "spin",   "spin-too",
+};
+
+struct start {
+	void (*story)(void);
+	const char *name;
+};
+
+static void *run(void *arg)
+{
+	const struct start *s = arg;
+
+	pthread_setname_np(pthread_self(), s->name);
+	s->story();
+	return NULL;
+}
+
+static void must(int is_ok, const char *what)
+{
+	if (is_ok)
+		return;
+	perror(what);
+	exit(2);
+}
+
+static void start_all(void)
+{
+	static struct start starts[sizeof(stories) / sizeof(stories[0])];
+
+	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		pthread_t t;
+
+		starts[i] = (struct start){ stories[i], names[i] };
+		must((errno = pthread_create(&t, NULL, run, &starts[i])) == 0, "pthread_create");
+		if (stories[i] == waits_in_sleep)
+			sleeper = t;
+	}
+}
+
+static void start_crowd(int nr)
+{
+	static struct start crowd = { waits_for_cond, "crowd" };
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	for (int i = 0; i < nr; i++) {
+		pthread_t t;
+
+		must((errno = pthread_create(&t, &attr, run, &crowd)) == 0, "pthread_create");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(a);
+	int nr = argc > 1 ? atoi(argv[1]) : 0;
+	char line[256];
+
+	signal(SIGUSR1, in_handler);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	must(listener >= 0 && bind(listener, (void *)&a, sizeof(a)) == 0 &&
+		     listen(listener, 4) == 0 && getsockname(listener, (void *)&a, &len) == 0,
+	     "listen");
+	must(pipe(pipe_fds) == 0 && pipe(poll_fds) == 0, "pipe");
+	sem_init(&sem, 0, 0);
+	pthread_mutex_lock(&held_mutex);
+	start_crowd(nr < MAX_THREADS ? nr : MAX_THREADS);
+	start_all();
+	/* Both spinners have run, so everybody before them in the queues has too. */
+	while (!counter || !other_counter)
+		usleep(1000);
+	usleep(50000);
+	printf("ready %d %d %d\n", pipe_fds[0], listener, ntohs(a.sin_port));
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (strncmp(line, "abort", 5) == 0)
+			abort();
+		printf("%lu %lu\n", counter, other_counter);
+		fflush(stdout);
+	}
+	exit(0);
+}
