@@ -174,7 +174,6 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 		}
 		if (t) {
 			stop_searching(k);
-			wf_monitor_arm();
 			return t;
 		}
 		/* Give the token up before the look at all queues in sleep_in_poller(). */

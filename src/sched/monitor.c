@@ -33,8 +33,14 @@ void wf_rt_timer_is_first(int64_t deadline)
 {
 	/* Sleepers hold a timeout for the timer that was first until now. */
 	if (wf_load_seq_cst(&wf_rt.nr_idle)) {
-		wf_rt.io->wake();
-		wf_fetch_add(&wf_rt.nr_searching, 1u);
+		uint32_t none = 0;
+
+		/*
+		 * One token for one wake(), as two wake() may end one poll() only. Whoever holds the token now
+		 * reads the timers before it sleeps, or wakes somebody who does.
+		 */
+		if (wf_cas(&wf_rt.nr_searching, &none, 1u))
+			wf_rt.io->wake();
 		return;
 	}
 	if (deadline < wf_load_seq_cst(&wf_rt.monitor_until))

@@ -6,44 +6,45 @@
 #define HANDOFFS_IN_A_ROW 16 /* then the queue gets a turn: two threads that wake each other must not own a worker */
 #define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
 
-static void append(struct wf_array *a, struct wf_thread *t)
+static void append_to(struct wf_level *l, struct wf_thread *t)
 {
-	struct wf_level *l = &a->level[t->level];
-
 	t->next = NULL;
 	if (l->tail)
 		l->tail->next = t;
 	else
 		l->head = t;
 	l->tail = t;
-	a->bitmap |= 1ul << t->level;
 }
 
-static void prepend(struct wf_array *a, struct wf_thread *t)
+static struct wf_thread *take_from(struct wf_level *l)
 {
-	struct wf_level *l = &a->level[t->level];
+	struct wf_thread *t = l->head;
 
-	t->next = l->head;
-	l->head = t;
-	if (!l->tail)
-		l->tail = t;
+	l->head = t->next;
+	if (!l->head)
+		l->tail = NULL;
+	return t;
+}
+
+static void append(struct wf_array *a, struct wf_thread *t)
+{
+	append_to(&a->level[t->level], t);
 	a->bitmap |= 1ul << t->level;
 }
 
 static struct wf_thread *take_first(struct wf_array *a)
 {
-	struct wf_level *l;
 	struct wf_thread *t;
+	unsigned level;
 
+	if (a->woken.head)
+		return take_from(&a->woken);
 	if (!a->bitmap)
 		return NULL;
-	l = &a->level[__builtin_ctzl(a->bitmap)];
-	t = l->head;
-	l->head = t->next;
-	if (!l->head) {
-		l->tail = NULL;
-		a->bitmap &= ~(1ul << t->level);
-	}
+	level = (unsigned)__builtin_ctzl(a->bitmap);
+	t = take_from(&a->level[level]);
+	if (!a->level[level].head)
+		a->bitmap &= ~(1ul << level);
 	return t;
 }
 
@@ -53,11 +54,11 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 	switch (place) {
 	case WF_PLACE_HANDOFF:
 		if (q->handoff)
-			append(&q->array[q->active], q->handoff);
+			append_to(&q->array[q->active].woken, q->handoff);
 		q->handoff = t;
 		break;
-	case WF_PLACE_FRONT:
-		prepend(&q->array[q->active], t);
+	case WF_PLACE_WOKEN:
+		append_to(&q->array[q->active].woken, t);
 		break;
 	case WF_PLACE_TAIL:
 		append(&q->array[q->active], t);
@@ -88,7 +89,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	*out_new_slice = true;
 	wf_spin_lock(&q->lock);
 	if (q->handoff && q->handoff_streak >= HANDOFFS_IN_A_ROW) {
-		append(&q->array[q->active], q->handoff);
+		append_to(&q->array[q->active].woken, q->handoff);
 		q->handoff = NULL;
 	}
 	if (q->handoff) {

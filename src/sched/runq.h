@@ -20,6 +20,7 @@ struct wf_level {
 };
 
 struct wf_array {
+	struct wf_level woken;
 	uint64_t bitmap;
 	struct wf_level level[WF_LEVELS];
 };
@@ -34,8 +35,8 @@ struct wf_runq {
 };
 
 enum wf_place {
-	WF_PLACE_HANDOFF, /* run next, within the waker's slice; what was there goes to FRONT */
-	WF_PLACE_FRONT,
+	WF_PLACE_HANDOFF, /* run next, within the waker's slice; what was there goes to WOKEN */
+	WF_PLACE_WOKEN,   /* before those that used the CPU last */
 	WF_PLACE_TAIL,
 	WF_PLACE_EXPIRED,
 };

@@ -59,7 +59,7 @@ static void drain_inbox(struct wf_worker *w)
 	while (t) {
 		struct wf_thread *next = t->next;
 
-		wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_TAIL));
+		wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_WOKEN));
 		t = next;
 	}
 }
@@ -91,7 +91,7 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_idle_wake();
 		return;
 	}
-	wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_TAIL));
+	wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_WOKEN));
 	wf_fence_seq_cst(&w->rq.nr); /* as above */
 	if (wf_runq_nr(&w->rq) > 1)
 		wf_idle_wake();
@@ -213,7 +213,7 @@ static void commit_park(struct wf_kthread *k, struct wf_thread *t)
 		/* A waker came between park_begin and now: nobody else will push. */
 		WF_ASSERT(wf_state_of(s) == WF_WOKEN);
 		wf_store_release(&t->state, (s & ~WF_STATE_MASK) | WF_READY);
-		push_prev(k, t, WF_PLACE_FRONT);
+		push_prev(k, t, WF_PLACE_WOKEN);
 		return;
 	}
 }
@@ -274,6 +274,9 @@ void wf_worker_loop(void *arg)
 		if (!t)
 			continue;
 		prepare_to_run(k, t);
+		/* We are busy, then look whether the monitor ticks; it disarms, then looks whether anybody is busy. */
+		wf_fence_seq_cst(&k->prev_action);
+		wf_monitor_arm();
 		wf_arch_switch(&k->loop_sp, t->sp);
 	}
 }
