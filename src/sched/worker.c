@@ -309,6 +309,8 @@ bool wf_call_retake(struct wf_worker *w)
 
 	if (!k || wf_load_acquire(&k->worker) != w || !wf_cas(&k->insys, &one, 2u))
 		return false;
+	/* Only now does k's worker stay what it is: between the look and the CAS, k may have changed it. */
+	w = wf_load_acquire(&k->worker);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	wf_rt_make_vacant(w);
 	return true;
