@@ -116,6 +116,20 @@ static void setup_two_timers(void)
 	machine_queue(&wf_rt.workers[2], machine_thread(sleep_shorter, NULL));
 }
 
+/* More wake-ups than sleepers: a token given up late must not swallow somebody's. */
+static void setup_three_strangers(void)
+{
+	machine_reset(2);
+	for (int i = 0; i < 2; i++)
+		(void)machine_kthread(&wf_rt.workers[i]);
+	for (int i = 0; i < 3; i++) {
+		struct wf_thread *t = work();
+
+		t->home = &wf_rt.workers[i & 1];
+		machine_stranger(submit, t);
+	}
+}
+
 #define MODEL(name, b) static const struct model name = { .setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000 }
 MODEL(strangers, 3);
 MODEL(two_workers, 2);
@@ -124,6 +138,7 @@ MODEL(busy_submitter, 2);
 MODEL(busy_submitter_vacant, 2);
 MODEL(timers, 1);
 MODEL(two_timers, 1);
+MODEL(three_strangers, 1);
 
 TEST(work_from_outside_wakes_the_sleeper)
 {
@@ -158,6 +173,11 @@ TEST(timers_wake_sleepers_and_leave_no_token)
 TEST(two_first_timers_at_once_leave_no_token)
 {
 	model_verify(&two_timers);
+}
+
+TEST(three_submitters_and_two_sleepers_lose_nothing)
+{
+	model_verify(&three_strangers);
 }
 
 TEST(a_submitter_without_its_fence_is_caught)

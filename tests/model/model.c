@@ -277,11 +277,12 @@ static int pick_cpu(void)
 {
 	for (;;) {
 		int options[MAX_CPUS], n = 0, next;
-		bool may_stay = can_run(&m.cpus[m.cur]);
+		bool may_stay = can_run(&m.cpus[m.cur]), is_turn_over = m.turn >= MAX_TURN;
+		bool may_go = !may_stay || is_turn_over || m.budget > 0;
 
-		if (may_stay && m.turn < MAX_TURN)
+		if (may_stay && !is_turn_over)
 			options[n++] = m.cur;
-		for (int i = 0; i < m.nr_cpus && (!n || m.budget > 0 || !may_stay); i++)
+		for (int i = 0; i < m.nr_cpus && may_go; i++)
 			if (i != m.cur && can_run(&m.cpus[i]))
 				options[n++] = i;
 		if (!n && may_stay)
@@ -296,8 +297,12 @@ static int pick_cpu(void)
 			continue;
 		if (!n)
 			end_execution();
-		if (m.turn >= MAX_TURN)
-			return options[(m.steps / MAX_TURN) % n];
+		if (is_turn_over || m.cpus[m.cur].state == CPU_SPINS) { /* in turn, so that everybody comes */
+			for (int i = 0; i < n; i++)
+				if (options[i] > m.cur)
+					return options[i];
+			return options[0];
+		}
 		next = options[choose(n)];
 		if (may_stay && next != m.cur && !m.is_random)
 			m.budget--;
@@ -493,6 +498,8 @@ static void run_once(void)
 	m.nr_cpus = m.nr_stacks = m.depth = m.nr_pending = m.steps = m.turn = m.cur = 0;
 	m.budget = m.is_random ? 1 : m.model->bound;
 	m.writes = 0;
+	if (!m.is_random)
+		m.rng = 1;
 	m.now = 1000 * WF_SEC;
 	model_sys_reset();
 	m.model->setup();

@@ -147,7 +147,7 @@ static void check(void)
 }
 
 static const struct model wakers = { .setup = setup_wakers, .check = check, .bound = 3 };
-static const struct model interrupted = { .setup = setup_interrupted, .check = check, .bound = 3 };
+static const struct model interrupted = { .setup = setup_interrupted, .check = check, .bound = 2 };
 static const struct model deadline = { .setup = setup_deadline, .check = check, .bound = 2 };
 static const struct model aborted = { .setup = setup_abort, .check = check, .bound = 3 };
 
