@@ -119,19 +119,23 @@ static bool is_waiting(const struct wf_dump_view *v, const struct wf_dump_thread
  */
 static size_t first_frame(const struct wf_dump_view *v, const struct wf_dump_thread *d)
 {
-	size_t first = 0;
-
-	if (v->has_runtime || (d->is_on_cpu && d->call < 0))
+	if (v->has_runtime || (d->is_on_cpu && d->call < 0) || d->nr_runtime == d->nr_frames)
 		return 0;
-	while (first < d->nr_frames) {
-		struct wf_unwind_name n;
+	return d->nr_runtime;
+}
 
-		wf_unwind_name(v->unwind, &d->frames[first], &n);
-		if (!n.is_runtime)
-			return first;
-		first++;
-	}
-	return 0;
+/* The place where a handler returns to is called by nobody: above it the handler, below what it interrupted. */
+static bool is_handler_frame(const struct wf_unwind_name *n)
+{
+	return n->is_runtime && n->function && strcmp(n->function, "wf_arch_restorer") == 0;
+}
+
+/* "read@@GLIBC_2.2.5": the version says nothing to a reader of stacks. */
+static const char *function_text(char *out, size_t bytes, const char *name)
+{
+	clean(out, bytes, name);
+	out[strcspn(out, "@")] = '\0';
+	return out;
 }
 
 static void print_frames(const struct wf_dump_view *v, const struct wf_dump_thread *d)
@@ -146,8 +150,12 @@ static void print_frames(const struct wf_dump_view *v, const struct wf_dump_thre
 
 		wf_unwind_name(v->unwind, &d->frames[i], &n);
 		printf("    #%-2zu ", i - first);
+		if (is_handler_frame(&n)) {
+			printf("<signal handler called>\n");
+			continue;
+		}
 		if (n.function)
-			printf("%s+%#llx", clean(function, sizeof(function), n.function),
+			printf("%s+%#llx", function_text(function, sizeof(function), n.function),
 			       (unsigned long long)n.offset);
 		else if (n.object)
 			printf("%s+%#llx", clean(object, sizeof(object), n.object),
@@ -226,8 +234,11 @@ static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thre
 	print_frames(v, d);
 }
 
+/* By what is shown: the runtime's own frames may differ among threads that wait in the same way. */
 static int compare_stacks(const struct wf_dump_thread *a, const struct wf_dump_thread *b)
 {
+	size_t nr_a = a->nr_frames - a->nr_runtime, nr_b = b->nr_frames - b->nr_runtime;
+
 	if (a->state != b->state)
 		return a->state < b->state ? -1 : 1;
 	if (a->wait_kind != b->wait_kind)
@@ -236,11 +247,13 @@ static int compare_stacks(const struct wf_dump_thread *a, const struct wf_dump_t
 		return a->is_preempted ? 1 : -1;
 	if (a->is_on_cpu != b->is_on_cpu)
 		return a->is_on_cpu ? 1 : -1;
-	if (a->nr_frames != b->nr_frames)
-		return a->nr_frames < b->nr_frames ? -1 : 1;
-	for (size_t i = 0; i < a->nr_frames; i++) {
-		if (a->frames[i].pc != b->frames[i].pc)
-			return a->frames[i].pc < b->frames[i].pc ? -1 : 1;
+	if (nr_a != nr_b)
+		return nr_a < nr_b ? -1 : 1;
+	for (size_t i = 0; i < nr_a; i++) {
+		uint64_t x = a->frames[a->nr_runtime + i].pc, y = b->frames[b->nr_runtime + i].pc;
+
+		if (x != y)
+			return x < y ? -1 : 1;
 	}
 	return 0;
 }
@@ -491,12 +504,14 @@ static void json_frames(struct wf_text_json *j, const struct wf_dump_view *v,
 	wf_text_json_begin(j, "frames", '[');
 	for (size_t i = first_frame(v, d); i < d->nr_frames; i++) {
 		struct wf_unwind_name n;
+		char function[512];
 
 		wf_unwind_name(v->unwind, &d->frames[i], &n);
 		wf_text_json_begin(j, NULL, '{');
 		json_hex(j, "pc", d->frames[i].pc);
 		if (n.function)
-			wf_text_json_string(j, "function", n.function);
+			wf_text_json_string(j, "function",
+					    function_text(function, sizeof(function), n.function));
 		wf_text_json_number(j, "offset", (long long)n.offset);
 		if (n.object)
 			wf_text_json_string(j, "object", n.object);

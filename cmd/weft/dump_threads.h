@@ -34,7 +34,8 @@ struct wf_dump_thread {
 	char *copy;
 	struct wf_dump_frame *frames; /* filled by dump_unwind.c */
 	size_t nr_frames;
-	bool is_cut; /* more frames than are kept */
+	size_t nr_runtime; /* of them, how many on top are weft's own */
+	bool is_cut;       /* more frames than are kept */
 };
 
 struct wf_dump_kthread {

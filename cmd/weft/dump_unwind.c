@@ -10,6 +10,19 @@
 
 #define MAX_FRAMES 256
 #define FIRST_FRAMES 16
+#define MAX_SHAPES 64
+#define GATE_RETURN 136 /* where the gate's entry keeps its return address, below the caller's stack */
+
+/*
+ * A stack that was walked: its frames, and how far above the first stack pointer each return address lay.
+ * Thousands of threads wait in the same few ways. One whose stack holds the same return addresses in the
+ * same places has the same frames, and needs no walk through the tables.
+ */
+struct shape {
+	size_t nr;
+	struct wf_dump_frame *frames;
+	uint32_t *slots; /* of frames 1 to nr - 1 */
+};
 
 struct wf_unwind {
 	Dwfl *dwfl;
@@ -20,7 +33,17 @@ struct wf_unwind {
 	struct wf_dump_thread *current; /* whose stack is being walked */
 	uint64_t frame_pointer;         /* of the last frame that was found, 0: unknown */
 	uint64_t stack_pointer;
+	uint64_t stack_pointers[MAX_FRAMES]; /* of the frames of current */
+	struct shape shapes[MAX_SHAPES];
+	size_t nr_shapes;
 };
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
 
 static bool read_stack(const struct wf_unwind *u, uint64_t address, void *out, size_t bytes)
 {
@@ -132,6 +155,10 @@ void wf_unwind_free(struct wf_unwind *u)
 		return;
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
+	for (size_t i = 0; i < u->nr_shapes; i++) {
+		free(u->shapes[i].frames);
+		free(u->shapes[i].slots);
+	}
 	free(u);
 }
 
@@ -169,6 +196,8 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 		f.is_exact = false;
 	u->frame_pointer = dwfl_frame_reg(state, WF_REG_RBP, &rbp) == 0 ? rbp : 0;
 	u->stack_pointer = dwfl_frame_reg(state, WF_REG_RSP, &rsp) == 0 ? rsp : 0;
+	if (u->current->nr_frames < MAX_FRAMES)
+		u->stack_pointers[u->current->nr_frames] = u->stack_pointer;
 	return add_frame(u->current, &f) ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
@@ -204,24 +233,98 @@ static bool is_outermost(struct wf_unwind *u, const struct wf_dump_thread *d)
 	static const char *const names[] = { "clone", "__clone", "clone3", "__clone3", "_start",
 					     "wf_arch_gate_thread_start", "wf_arch_context_start",
 					     "wf_arch_spawn_raw" };
-	struct wf_unwind_name n;
+	const char *name = NULL;
+	Dwfl_Module *m;
 
 	if (!d->nr_frames)
 		return true;
-	wf_unwind_name(u, &d->frames[d->nr_frames - 1], &n);
-	for (size_t i = 0; n.function && i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(n.function, names[i]) == 0)
+	m = dwfl_addrmodule(u->dwfl, d->frames[d->nr_frames - 1].pc - 1);
+	if (m)
+		name = dwfl_module_addrname(m, d->frames[d->nr_frames - 1].pc - 1);
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) == 0)
 			return true;
 	}
 	return false;
 }
 
-void wf_unwind_thread(struct wf_unwind *u, struct wf_dump_thread *d)
+static bool is_runtime(struct wf_unwind *u, uint64_t pc)
 {
-	if (!(d->regs.known & (1u << WF_REG_RIP)))
+	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, pc);
+	const char *name =
+		m ? dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+
+	return name && strncmp(base_name(name), "libweft", 7) == 0;
+}
+
+static bool holds(const struct wf_unwind *u, uint64_t address, uint64_t value)
+{
+	uint64_t word;
+
+	return read_stack(u, address, &word, sizeof(word)) && word == value;
+}
+
+static void keep_shape(struct wf_unwind *u, const struct wf_dump_thread *d)
+{
+	struct shape *s = &u->shapes[u->nr_shapes];
+	uint64_t sp = d->regs.reg[WF_REG_RSP];
+
+	if (u->nr_shapes == MAX_SHAPES || d->is_on_cpu || d->is_preempted || d->is_cut ||
+	    d->nr_frames < 2)
 		return;
-	u->current = d;
+	*s = (struct shape){ .nr = d->nr_frames,
+			     .frames = calloc(d->nr_frames, sizeof(*s->frames)),
+			     .slots = calloc(d->nr_frames, sizeof(*s->slots)) };
+	for (size_t i = 1; s->frames && s->slots && i < s->nr; i++) {
+		uint64_t above = u->stack_pointers[i], pc = d->frames[i].pc;
+		uint64_t at = above - (holds(u, above - 8, pc) ? 8 : GATE_RETURN);
+
+		/* A signal frame, or one found through the frame pointer: such a stack is always walked. */
+		if (d->frames[i].is_guessed || at < sp || at - sp > UINT32_MAX ||
+		    !holds(u, at, pc))
+			goto out_drop;
+		s->slots[i] = (uint32_t)(at - sp);
+	}
+	if (s->frames && s->slots) {
+		memcpy(s->frames, d->frames, s->nr * sizeof(*s->frames));
+		u->nr_shapes++;
+		return;
+	}
+out_drop:
+	free(s->frames);
+	free(s->slots);
+}
+
+static bool take_shape(struct wf_unwind *u, struct wf_dump_thread *d)
+{
+	uint64_t sp = d->regs.reg[WF_REG_RSP];
+
+	if (d->is_on_cpu || d->is_preempted)
+		return false;
+	for (size_t i = 0; i < u->nr_shapes; i++) {
+		const struct shape *s = &u->shapes[i];
+		size_t nr = 1;
+
+		if (s->frames[0].pc != d->regs.reg[WF_REG_RIP])
+			continue;
+		while (nr < s->nr && holds(u, sp + s->slots[nr], s->frames[nr].pc))
+			nr++;
+		if (nr < s->nr)
+			continue;
+		d->frames = malloc(s->nr * sizeof(*s->frames));
+		if (!d->frames)
+			return false;
+		memcpy(d->frames, s->frames, s->nr * sizeof(*s->frames));
+		d->nr_frames = s->nr;
+		return true;
+	}
+	return false;
+}
+
+static void walk(struct wf_unwind *u, struct wf_dump_thread *d)
+{
 	u->frame_pointer = u->stack_pointer = 0;
+	memset(u->stack_pointers, 0, sizeof(u->stack_pointers));
 	if (dwfl_getthread_frames(u->dwfl, 1, on_frame, u) < 0 && !d->nr_frames) {
 		const struct wf_dump_frame f = { .pc = d->regs.reg[WF_REG_RIP], .is_exact = true };
 
@@ -231,14 +334,19 @@ void wf_unwind_thread(struct wf_unwind *u, struct wf_dump_thread *d)
 	}
 	if (!d->is_cut && !is_outermost(u, d))
 		follow_frame_pointers(u);
-	u->current = NULL;
+	keep_shape(u, d);
 }
 
-static const char *base_name(const char *path)
+void wf_unwind_thread(struct wf_unwind *u, struct wf_dump_thread *d)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	if (!(d->regs.known & (1u << WF_REG_RIP)))
+		return;
+	u->current = d;
+	if (!take_shape(u, d))
+		walk(u, d);
+	while (d->nr_runtime < d->nr_frames && is_runtime(u, d->frames[d->nr_runtime].pc))
+		d->nr_runtime++;
+	u->current = NULL;
 }
 
 void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct wf_unwind_name *out)

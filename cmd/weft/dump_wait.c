@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define SIG_UNBLOCKABLE (1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1))
 #define MAX_SOCKETS 200000u
 #define MAX_SINCE_S 3.2e9 /* a century: what is longer is a torn read */
 
@@ -316,6 +317,7 @@ static const char *kind_by_frames(struct wf_waits *w, const struct wf_dump_threa
 	} known[] = {
 		{ "pthread_mutex", "mutex" },	     { "lll_lock_wait", "mutex" },
 		{ "pthread_cond", "condition" },     { "sem_", "semaphore" },
+		{ "new_sem_", "semaphore" },
 		{ "pthread_rwlock", "rwlock" },	     { "pthread_barrier", "barrier" },
 		{ "pthread_join", "join" },	     { "pthread_clockjoin", "join" },
 		{ "pthread_timedjoin", "join" },     { "pthread_once", "once" },
@@ -397,6 +399,10 @@ static void describe_signals(uint64_t set, char *out, size_t bytes)
 {
 	size_t len = 0;
 
+	if ((set | SIG_UNBLOCKABLE) == UINT64_MAX) {
+		snprintf(out, bytes, "any");
+		return;
+	}
 	out[0] = '\0';
 	for (int s = 1; s <= 64 && len + 16 < bytes; s++) {
 		const char *name = s < 32 ? sigabbrev_np(s) : NULL;

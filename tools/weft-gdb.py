@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The threads of a program under weft, in gdb: live or from a core file.
+
+    (gdb) source weft-gdb.py
+    info weft             every thread: state, what it waits for
+    weft workers          workers and kernel threads
+    weft bt TID           the stack of one thread
+    weft apply all bt     the stacks of all
+    weft thread TID       go to a thread: bt, frame, up, info locals then show that one
+    weft thread off       back to what gdb itself shows
+
+Needs no headers and no debug information of weft: the library's symbol weft_inspect says where everything
+is (src/obs/inspect.h). Nothing is written into the program and no register is changed, so core files work
+alike: a thread that is not on a CPU is shown as the caller of gdb's current frame, by an unwinder of ours.
+"""
+import struct
+
+import gdb
+import gdb.unwinder
+
+MAGIC = b"weftview"
+VERSION = 1
+FIELD = struct.Struct("=40sII")
+VALUE = struct.Struct("=8s24sQ")
+ROOT = struct.Struct("=40sQ")
+HEAD = struct.Struct("=8sIIIIQQQ")
+MAX_ROWS = 4096
+MAX_SLOTS = 1 << 20
+CHUNK_SLOTS = 1024
+
+# What wf_arch_switch() leaves at a saved stack pointer, in words; and the kernel's ucontext.
+SWITCH_REGISTERS = {"rbx": 1, "r12": 2, "r13": 3, "r14": 4, "r15": 5, "rbp": 6, "rip": 7}
+SWITCH_BYTES = 64
+UCONTEXT_GREGS = 40
+UCONTEXT_REGISTERS = ("r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip").split()
+
+
+def read(address, nr):
+    return bytes(gdb.selected_inferior().read_memory(address, nr))
+
+
+def text(raw):
+    return raw.split(b"\0")[0].decode("utf-8", "replace")
+
+
+class Runtime:
+    """The layout, and objects read by it."""
+
+    def __init__(self):
+        try:
+            address = int(gdb.parse_and_eval("(unsigned long)&weft_inspect"))
+        except gdb.error:
+            raise gdb.GdbError("this program runs without weft: its threads are gdb's own")
+        magic, version, nr_fields, nr_values, nr_roots, fields, values, roots = HEAD.unpack(
+            read(address, HEAD.size))
+        if magic != MAGIC:
+            raise gdb.GdbError("weft's description of itself cannot be read")
+        if version != VERSION:
+            raise gdb.GdbError(f"the program's weft has layout version {version}, "
+                               f"this script knows version {VERSION}")
+        self.fields = {text(n): (o, s) for n, o, s in self.rows(FIELD, fields, nr_fields)}
+        self.values = {(text(s), v): text(n) for s, n, v in self.rows(VALUE, values, nr_values)}
+        self.roots = {text(n): a for n, a in self.rows(ROOT, roots, nr_roots)}
+        if not self.field(self.roots["wf_runtime"], "wf_runtime.started"):
+            raise gdb.GdbError("weft has not begun: the program has made no thread yet")
+
+    @staticmethod
+    def rows(row, address, nr):
+        nr = min(nr, MAX_ROWS)
+        return row.iter_unpack(read(address, row.size * nr))
+
+    def name(self, what, value):
+        return self.values.get((what, value), "?")
+
+    def offset(self, field):
+        try:
+            return self.fields[field]
+        except KeyError:
+            raise gdb.GdbError(f"the program has another build of weft, without {field}")
+
+    def field(self, address, field):
+        offset, size = self.offset(field)
+        return int.from_bytes(read(address + offset, min(size, 8)), "little")
+
+    def get(self, raw, field, base=0):
+        offset, size = self.offset(field)
+        offset += base
+        return int.from_bytes(raw[offset:offset + min(size, 8)], "little")
+
+    def threads(self):
+        table = self.roots["wf_thread_table"]
+        slots = self.field(table, "wf_thread_table.slots")
+        nr_bytes = self.field(table, "wf_thread_table.object_bytes")
+        nr = min(self.field(table, "wf_thread_table.nr_slots"), MAX_SLOTS)
+        for first in range(0, nr, CHUNK_SLOTS):
+            raw = read(slots + first * nr_bytes, min(nr - first, CHUNK_SLOTS) * nr_bytes)
+            for at in range(0, len(raw), nr_bytes):
+                t = Thread(self, slots + first * nr_bytes + at, raw[at:at + nr_bytes])
+                if t.state not in ("free", "dead"):
+                    yield t
+
+    def thread(self, tid):
+        for t in self.threads():
+            if t.tid == tid:
+                return t
+        raise gdb.GdbError(f"weft knows no thread {tid}; see 'info weft'")
+
+    def kthreads(self):
+        rt = self.roots["wf_runtime"]
+        at = rt + self.offset("wf_runtime.kthreads")[0]
+        nr = self.field(rt, "wf_runtime.nr_kthreads")
+        return [int.from_bytes(read(at + i * 8, 8), "little") for i in range(min(nr, MAX_ROWS))]
+
+    def workers(self):
+        rt = self.roots["wf_runtime"]
+        at = self.field(rt, "wf_runtime.workers")
+        nr = self.field(rt, "wf_runtime.nr_workers")
+        size = self.offset("wf_worker")[1]
+        return [at + i * size for i in range(min(nr, MAX_ROWS))]
+
+
+class Thread:
+    def __init__(self, rt, address, raw):
+        def get(field):
+            return rt.get(raw, "wf_thread." + field)
+
+        name_at, name_bytes = rt.offset("lx_thread.name")
+        self.rt = rt
+        self.address = address
+        self.tid = get("tid")
+        self.state = rt.name("state", get("state") & 0xff)
+        self.wait = rt.name("wait", get("wait_kind"))
+        self.what = get("wait_what")
+        self.is_preempted = bool(get("is_preempted"))
+        self.sp = get("sp")
+        self.name = text(raw[name_at:name_at + name_bytes])
+        self.kernel_tid = 0
+        k = get("kthread")
+        if k and rt.field(k, "wf_kthread.cur") == address:
+            self.kernel_tid = rt.field(k, "wf_kthread.tid")
+
+    def words(self):
+        line = f'{self.tid:>9}  {self.name:15}  '
+        if self.kernel_tid:
+            return line + f"{self.state} on kernel thread {self.kernel_tid}"
+        if self.state in ("parked", "parking"):
+            what = hex(self.what) if self.wait == "futex" else str(self.what)
+            if self.wait in ("sleep", "signal"):
+                what = ""
+            return (line + f"{self.state}, waits for {self.wait} {what}").rstrip()
+        return line + self.state + (", preempted" if self.is_preempted else "")
+
+    def registers(self):
+        """Of a thread that is on no CPU."""
+        if self.is_preempted:
+            area = int.from_bytes(read(self.sp + 8 * SWITCH_REGISTERS["r12"], 8), "little")
+            uc = self.rt.field(area, "save_area.uc")
+            raw = read(uc + UCONTEXT_GREGS, 8 * len(UCONTEXT_REGISTERS))
+            return dict(zip(UCONTEXT_REGISTERS, struct.unpack("=17Q", raw)))
+        words = struct.unpack("=8Q", read(self.sp, SWITCH_BYTES))
+        registers = {name: words[i] for name, i in SWITCH_REGISTERS.items()}
+        registers["rsp"] = self.sp + SWITCH_BYTES
+        return registers
+
+
+class FrameId:
+    def __init__(self, sp, pc):
+        pointer = gdb.lookup_type("unsigned long")
+        self.sp, self.pc = gdb.Value(sp).cast(pointer), gdb.Value(pc).cast(pointer)
+
+
+class ParkedUnwinder(gdb.unwinder.Unwinder):
+    """Makes the chosen thread the caller of the innermost frame."""
+
+    def __init__(self):
+        super().__init__("weft")
+        self.registers = None
+
+    def choose(self, registers):
+        self.registers = registers
+        gdb.invalidate_cached_frames()
+
+    def __call__(self, pending):
+        if not self.registers or pending.level() != 0:
+            return None
+        # An address below the thread's stack: gdb insists that callers lie above those they called.
+        info = pending.create_unwind_info(FrameId(self.registers["rsp"] - 256,
+                                                  int(pending.read_register("rip"))))
+        for name, value in self.registers.items():
+            kind = pending.read_register(name).type
+            info.add_saved_register(name, gdb.Value(value).cast(kind))
+        return info
+
+
+unwinder = ParkedUnwinder()
+gdb.unwinder.register_unwinder(None, unwinder, replace=True)
+
+
+def select_kernel_thread(tid):
+    for t in gdb.selected_inferior().threads():
+        if t.ptid[1] == tid:
+            t.switch()
+            return
+    raise gdb.GdbError(f"gdb does not know kernel thread {tid}")
+
+
+def frames_of(thread):
+    """(frame, number) of a thread, and gdb's view restored afterwards."""
+    before, chosen = gdb.selected_thread(), unwinder.registers
+    try:
+        if thread.kernel_tid:
+            unwinder.choose(None)
+            select_kernel_thread(thread.kernel_tid)
+            frame = gdb.newest_frame()
+        else:
+            unwinder.choose(thread.registers())
+            frame = gdb.newest_frame().older()
+        number = 0
+        while frame and frame.is_valid():
+            yield frame, number
+            number += 1
+            frame = frame.older()
+    finally:
+        unwinder.choose(chosen)
+        if before and before.is_valid():
+            before.switch()
+
+
+def print_stack(thread):
+    print(thread.words().strip())
+    for frame, number in frames_of(thread):
+        line = f"#{number:<3} {frame.pc():#018x} in {frame.name() or '??'}"
+        sal = frame.find_sal()
+        if sal and sal.symtab and sal.line:
+            line += f" at {sal.symtab.filename}:{sal.line}"
+        else:
+            line += f" from {gdb.solib_name(frame.pc()) or 'the program'}"
+        print(line)
+
+
+def thread_argument(argument):
+    try:
+        return Runtime().thread(int(argument.strip()))
+    except ValueError:
+        raise gdb.GdbError("which thread? a number of 'info weft'")
+
+
+class InfoWeft(gdb.Command):
+    """Every thread of the program under weft."""
+
+    def __init__(self):
+        super().__init__("info weft", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        for t in Runtime().threads():
+            print(t.words())
+
+
+class Weft(gdb.Command):
+    """Threads of a program under weft: bt, apply, thread, workers."""
+
+    def __init__(self):
+        super().__init__("weft", gdb.COMMAND_STACK, prefix=True)
+
+
+class WeftBt(gdb.Command):
+    """weft bt TID: the stack of one thread."""
+
+    def __init__(self):
+        super().__init__("weft bt", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        print_stack(thread_argument(argument))
+
+
+class WeftApply(gdb.Command):
+    """weft apply all bt: the stacks of all threads."""
+
+    def __init__(self):
+        super().__init__("weft apply", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        if argument.split() != ["all", "bt"]:
+            raise gdb.GdbError("usage: weft apply all bt")
+        for t in list(Runtime().threads()):
+            try:
+                print_stack(t)
+            except (gdb.error, gdb.MemoryError) as e:
+                print(f"    {e}")
+            print()
+
+
+class WeftThread(gdb.Command):
+    """weft thread TID: make gdb's own commands show that thread. weft thread off: no longer."""
+
+    def __init__(self):
+        super().__init__("weft thread", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        if argument.strip() == "off":
+            unwinder.choose(None)
+            return
+        t = thread_argument(argument)
+        if t.kernel_tid:
+            unwinder.choose(None)
+            select_kernel_thread(t.kernel_tid)
+        else:
+            unwinder.choose(t.registers())
+            gdb.newest_frame().older().select()
+            print("frame 0 is gdb's current thread; the stack of this one begins at frame 1")
+        print(t.words().strip())
+
+
+class WeftWorkers(gdb.Command):
+    """Workers and kernel threads."""
+
+    def __init__(self):
+        super().__init__("weft workers", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        rt = Runtime()
+        rq = rt.offset("wf_worker.rq")[0]
+        for w in rt.workers():
+            k = rt.field(w, "wf_worker.kthread")
+            is_vacant = rt.field(w, "wf_worker.is_vacant") or not k
+            where = "vacant" if is_vacant else f"on kernel thread {rt.field(k, 'wf_kthread.tid')}"
+            print(f"worker {rt.field(w, 'wf_worker.index')}: {where}, "
+                  f"{rt.field(w + rq, 'wf_runq.nr')} queued")
+        for k in rt.kthreads():
+            cur = rt.field(k, "wf_kthread.cur")
+            role = "door" if rt.field(k, "wf_kthread.is_door") else \
+                "worker" if rt.field(k, "wf_kthread.worker") else \
+                "in a call" if rt.field(k, "wf_kthread.insys") else "spare"
+            has = f", has thread {rt.field(cur, 'wf_thread.tid')}" if cur else ""
+            print(f"kernel thread {rt.field(k, 'wf_kthread.tid')}: {role}{has}")
+
+
+for command in (InfoWeft, Weft, WeftBt, WeftApply, WeftThread, WeftWorkers):
+    command()
