@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Waiting for any of several descriptors: the handlers, and what poll.c, select.c and epoll.c share.
+ * Waiting for any of several descriptors: the handlers, and what poll.c, select.c and epoll.c
+ * share.
  *
- * Called by: table.c (handlers); the rest by those three files only. Defined in poll.c unless marked.
+ * Called by: table.c (handlers); the rest by those three files only. Defined in poll.c unless
+ * marked.
  */
 #ifndef WF_LINUX_CALLS_POLL_H
 #define WF_LINUX_CALLS_POLL_H
@@ -20,7 +22,7 @@ WF_PARKS long sysc_epoll_wait(struct wf_frame *f);
 WF_PARKS long sysc_epoll_pwait(struct wf_frame *f);
 WF_PARKS long sysc_epoll_pwait2(struct wf_frame *f);
 
-/* In a fork child: the rooms that other threads held are lost, and so is a lock that one of them held. */
+/* In a fork child: what other threads held, rooms or the lock, is lost. */
 void lx_poll_forget(void);
 
 /* One descriptor of one wait. */
@@ -42,8 +44,8 @@ void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool 
 /* First arm, then look without blocking, then sleep: see poll.c. */
 void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr);
 /*
- * Until a descriptor moves (EVENT: look again), the deadline passes (TIMEOUT: look once more) or a signal
- * interrupts (INTERRUPTED: look, then ask lx_signal_is_wanted()).
+ * Until a descriptor moves (EVENT: look again), the deadline passes (TIMEOUT: look once more) or a
+ * signal interrupts (INTERRUPTED: look, then ask lx_signal_is_wanted()).
  */
 WF_PARKS enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t deadline);
 
@@ -57,12 +59,12 @@ int64_t lx_poll_deadline_ms(int ms);
 long lx_poll_deadline_timespec(const void *user_timespec, int64_t *out_deadline);
 
 /*
- * Store what is left of the time, in a timespec (unit 1) or a timeval (unit 1000 ns), and return ret. Memory
- * that cannot be written is no error, but the call cannot be restarted then.
+ * Store what is left of the time, in a timespec (unit 1) or a timeval (unit 1000 ns), and return
+ * ret. Memory that cannot be written is no error, but the call cannot be restarted then.
  */
 long lx_poll_time_left(void *user, int64_t unit_ns, int64_t deadline, long ret);
 
-/* The mask of ppoll() and its kin, NULL for none. An interrupted call leaves it to the signal's delivery. */
+/* The mask of ppoll() and its kin, or NULL. Interrupted: the signal's delivery restores the old. */
 long lx_poll_mask_enter(const void *user_mask, size_t bytes);
 void lx_poll_mask_leave(long ret);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * epoll_wait, epoll_pwait, epoll_pwait2 on a set of the program's own. Changing a set never blocks: epoll_ctl
- * is the kernel's.
+ * epoll_wait, epoll_pwait, epoll_pwait2 on a set of the program's own. Changing a set never blocks:
+ * epoll_ctl is the kernel's.
  *
- * Called by: table.c. A set is itself a descriptor that becomes readable, so a wait is one slot of poll.c; how
- * a round of look and sleep misses nothing is told there. The poller sees the set in edge-triggered mode: an
- * item that becomes ready, or is added or changed while ready, is a new edge even if others are ready already.
+ * Called by: table.c. A set is itself a descriptor that becomes readable, so a wait is one slot of
+ * poll.c; how a round of look and sleep misses nothing is told there. The poller sees the set in
+ * edge-triggered mode: an item that becomes ready, or is added or changed while ready, is a new
+ * edge even if others are ready already.
  *
- * Many threads may wait on one set, and one edge wakes one of them. What it leaves behind (level-triggered
- * items, or more than fitted) raises no new edge. Hence the invariant: an edge is owed a look by the thread
- * that it woke, and that thread passes on what its look has left. A thread that did not sleep owes nothing.
+ * Many threads may wait on one set, and one edge wakes one of them. What it leaves behind (level-
+ * triggered items, or more than fitted) raises no new edge. Hence the invariant: an edge is owed a
+ * look by the thread that it woke, and that thread passes on what its look has left. A thread that
+ * did not sleep owes nothing.
  */
 #include "linux/calls_poll.h"
 

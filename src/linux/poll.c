@@ -2,9 +2,9 @@
 /*
  * poll, ppoll, and the sleep that select.c and epoll.c share with them.
  *
- * The kernel answers every question about readiness: a call is the real call with a timeout of zero, repeated
- * whenever one of its descriptors has moved. So results and errors are the kernel's own; what is ours is only
- * when to ask again.
+ * The kernel answers every question about readiness: a call is the real call with a timeout of
+ * zero, repeated whenever one of its descriptors has moved. So results and errors are the kernel's
+ * own; what is ours is only when to ask again.
  *
  * No edge is lost, because a round has this order:
  *
@@ -12,13 +12,14 @@
  *	look:  the real call finds nothing;
  *	sleep: in state PARKING, put a waiter on each descriptor, then park.
  *
- * Something becomes ready after the look, or the look would have found it. If the poller knew the descriptor
- * when we armed, this raises a new event, and that is delivered either before the waiter is on the list, and
- * the count differs from ours: do not sleep; or afterwards, and it finds the waiter. If the poller did not know
- * it, enqueueing registers it, and registering raises an event for what is ready already. An event delivered
- * between the count and the look only costs a round. In PARKING a wake-up is remembered, so it does not matter
- * how far the queueing has got. A signal is the same story: whoever posts one sets it pending and then looks
- * for our state; we set our state and then look for pending ones.
+ * Something becomes ready after the look, or the look would have found it. If the poller knew the
+ * descriptor when we armed, this raises a new event, and that is delivered either before the waiter
+ * is on the list, and the count differs from ours: do not sleep; or afterwards, and it finds the
+ * waiter. If the poller did not know it, enqueueing registers it, and registering raises an event
+ * for what is ready already. An event delivered between the count and the look only costs a round.
+ * In PARKING a wake-up is remembered, so it does not matter how far the queueing has got. A signal
+ * is the same story: whoever posts one sets it pending and then looks for our state; we set our
+ * state and then look for pending ones.
  *
  * Readiness wins over time and signals: every wake-up, whatever its reason, is followed by a look.
  */
@@ -33,8 +34,8 @@
 #define FEW_FDS (LARGE_ROOM / sizeof(struct lx_poll_slot))
 
 /*
- * A descriptor that the poller does not take (no memory, epoll sets nested too deep, a number beyond our
- * table) cannot wake us: look for ourselves this often.
+ * A descriptor that the poller does not take (no memory, epoll sets nested too deep, a number
+ * beyond our table) cannot wake us: look for ourselves this often.
  */
 #define LOOK_AGAIN_NS (10 * WF_MS)
 
@@ -83,10 +84,10 @@ void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr)
 }
 
 /*
- * Will this descriptor never wake us, though it may become ready? Not so if the poller knows of nothing to wait
- * for (-EPERM: always ready, but not for what was asked), nor if it is closed: Linux would go on waiting for
- * the file, which nobody can reach any more. select() also passes numbers beyond the kernel's table, which
- * the kernel does not look at.
+ * Will this descriptor never wake us, though it may become ready? Not so if the poller knows of
+ * nothing to wait for (-EPERM: always ready, but not for what was asked), nor if it is closed:
+ * Linux would go on waiting for the file, which nobody can reach any more. select() also passes
+ * numbers beyond the kernel's table, which the kernel does not look at.
  */
 static bool is_refused(const struct lx_poll_slot *slot, int ret)
 {
@@ -95,8 +96,9 @@ static bool is_refused(const struct lx_poll_slot *slot, int ret)
 	return ret < 0 && ret != -EPERM && ret != -EBADF;
 }
 
-/* In state PARKING. EVENT: one has moved since it was armed. The first *out_nr have to be dequeued. */
-static enum wf_reason enqueue_all(struct lx_poll_slot *slots, uint32_t nr, uint32_t *out_nr, bool *out_refused)
+/* In state PARKING. EVENT: one has moved since it was armed. Dequeue the first *out_nr again. */
+static enum wf_reason enqueue_all(struct lx_poll_slot *slots, uint32_t nr, uint32_t *out_nr,
+				  bool *out_refused)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		int ret = wf_fd_enqueue(&slots[i].waiter, slots[i].seq);
@@ -140,7 +142,8 @@ long lx_poll_deadline(int64_t sec, int64_t nsec, int64_t *out_deadline)
 	if (!sec && !nsec)
 		*out_deadline = LX_POLL_NOW;
 	else
-		*out_deadline = lx_deadline_in(sec < WF_NEVER / WF_SEC ? sec * WF_SEC + nsec : WF_NEVER);
+		*out_deadline = lx_deadline_in(sec < WF_NEVER / WF_SEC ? sec * WF_SEC + nsec
+								       : WF_NEVER);
 	return 0;
 }
 
@@ -249,8 +252,8 @@ static long fill_slots(struct lx_poll_slot *slots, const struct pollfd *fds, uin
 	return filled;
 }
 
-static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot *slots, uint32_t nr_slots,
-			   int64_t deadline)
+static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot *slots,
+			   uint32_t nr_slots, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
 	bool is_late = false;
@@ -271,8 +274,8 @@ static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot 
 }
 
 /*
- * With a mask of its own even a call that does not wait gives pending signals their chance: programs use it
- * for just that. Without one, the signal comes when the call is over.
+ * With a mask of its own even a call that does not wait gives pending signals their chance:
+ * programs use it for just that. Without one, the signal comes when the call is over.
  */
 static long only_look(struct pollfd *fds, uint32_t nr)
 {
@@ -308,7 +311,8 @@ static long poll_until(struct pollfd *fds, uint32_t nr, int64_t deadline)
 
 long sysc_poll(struct wf_frame *f)
 {
-	return poll_until((struct pollfd *)WF_ARG0(f), (uint32_t)WF_ARG1(f), lx_poll_deadline_ms((int)WF_ARG2(f)));
+	return poll_until((struct pollfd *)WF_ARG0(f), (uint32_t)WF_ARG1(f),
+			  lx_poll_deadline_ms((int)WF_ARG2(f)));
 }
 
 long sysc_ppoll(struct wf_frame *f)

@@ -4,8 +4,9 @@
  *
  * Called by: table.c. How a round of look and sleep misses nothing is told in poll.c.
  *
- * Invariant: the program's sets are read once, at the beginning, and written once, at the end, and only when
- * the call succeeds. In between the kernel works on copies: it overwrites what it is asked.
+ * Invariant: the program's sets are read once, at the beginning, and written once, at the end, and
+ * only when the call succeeds. In between the kernel works on copies: it overwrites what it is
+ * asked.
  */
 #include "linux/calls_poll.h"
 
@@ -13,7 +14,7 @@
 
 #define NR_SETS 3
 #define WORD_BITS 64
-#define USUAL_FDS 1024 /* FD_SETSIZE of libc */
+#define USUAL_FDS 1024   /* FD_SETSIZE of libc */
 #define STATUS_BYTES 512 /* of /proc/self/status; FDSize is within the first 300 */
 
 static const uint32_t events_of[NR_SETS] = { EPOLLIN, EPOLLOUT, EPOLLPRI };
@@ -47,8 +48,8 @@ static int number_after(const char *text, const char *label, int fallback)
 }
 
 /*
- * The kernel looks at no bit beyond its current table of descriptors, so programs get away with a huge n and
- * small sets. We must not touch more than it would.
+ * The kernel looks at no bit beyond its current table of descriptors, so programs get away with a
+ * huge n and small sets. We must not touch more than it would.
  */
 static int clamp_to_table(int n)
 {
@@ -144,7 +145,8 @@ static long look(const struct fd_sets *s)
 	return ret;
 }
 
-static long look_and_sleep(const struct fd_sets *s, struct lx_poll_slot *slots, uint32_t nr, int64_t deadline)
+static long look_and_sleep(const struct fd_sets *s, struct lx_poll_slot *slots, uint32_t nr,
+			   int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
 	bool is_late = deadline == LX_POLL_NOW;
@@ -156,7 +158,7 @@ static long look_and_sleep(const struct fd_sets *s, struct lx_poll_slot *slots, 
 		ret = look(s);
 		if (ret)
 			return ret;
-		/* Without a mask of its own, a call that does not wait leaves signals for its end. */
+		/* Without a mask of its own, a mere look leaves signals for its end. */
 		if ((deadline != LX_POLL_NOW || self->has_saved_mask) && lx_signal_is_wanted(self))
 			return -ERESTARTNOHAND;
 		if (is_late)
@@ -218,7 +220,7 @@ long sysc_select(struct wf_frame *f)
 	if (user_time) {
 		if (wf_arch_copy(tv, user_time, sizeof(tv)) < 0)
 			return -EFAULT;
-		/* Whole seconds may hide in the microseconds. A sum that overflows is as invalid as a negative one. */
+		/* Whole seconds may hide in the microseconds. A sum that overflows is invalid. */
 		if (__builtin_add_overflow(tv[0], tv[1] / 1000000, &tv[0]))
 			return -EINVAL;
 		ret = lx_poll_deadline(tv[0], tv[1] % 1000000 * WF_US, &deadline);
