@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of this folder share: a victim under weft, and unittest cases as TAP.
+
+WEFT_COMMAND names the command, WAITERS the victim (waiters.c). Invariant: no victim outlives its case.
+"""
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WEFT = os.environ["WEFT_COMMAND"]
+WAITERS = os.environ["WAITERS"]
+LIMIT_S = 60
+
+
+def environment(**changes):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_") and k != "WEFT"}
+    env["LC_ALL"] = "C"
+    if "WEFT_LIBRARY" in os.environ:
+        env["WEFT_LIBRARY"] = os.environ["WEFT_LIBRARY"]
+    env.update(changes)
+    return env
+
+
+class Victim:
+    """The waiters program, running; under weft unless native."""
+
+    def __init__(self, threads=0, workers=2, native=False, dir=None, **changes):
+        command = [WAITERS, str(threads)]
+        if not native:
+            command = [WEFT, "run", "--workers", str(workers), "--", *command]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, cwd=dir, env=environment(**changes), preexec_fn=self.allow_core)
+        self.pid = self.process.pid
+        words = self.line().split()
+        if words[:1] != ["ready"]:
+            self.close()
+            raise AssertionError(f"the victim said {words}")
+        self.pipe, self.listener, self.port = map(int, words[1:])
+
+    @staticmethod
+    def allow_core():
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    def line(self):
+        if not select.select([self.process.stdout], [], [], LIMIT_S)[0]:
+            self.close()
+            raise AssertionError("the victim does not answer")
+        return self.process.stdout.readline()
+
+    def say(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def counters(self):
+        self.say("count")
+        return [int(n) for n in self.line().split()]
+
+    def end(self):
+        """Ends by itself; returns (exit status, standard error)."""
+        try:
+            err = self.process.communicate(timeout=LIMIT_S)[1]
+        finally:
+            self.close()
+        return self.process.returncode, err
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            try:
+                stream.close()
+            except OSError:
+                pass
+
+
+def weft(*args, timeout=LIMIT_S, **changes):
+    return subprocess.run([WEFT, *map(str, args)], env=environment(**changes), text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout,
+                          check=False)
+
+
+class ObsTest(unittest.TestCase):
+    def victim(self, *args, **kwargs):
+        v = Victim(*args, **kwargs)
+        self.addCleanup(v.close)
+        return v
+
+    def directory(self):
+        path = tempfile.mkdtemp(prefix="weft-obs-")
+        self.addCleanup(shutil.rmtree, path)
+        return path
+
+    def dump(self, *args):
+        done = weft("dump", *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def assert_refused(self, done, *words):
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith("weft: "), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+
+class TapResult(unittest.TestResult):
+    def say(self, ok, test, rest=""):
+        name = test.id().split(".")[-1].removeprefix("test_")
+        print(f"{'ok' if ok else 'not ok'} {self.testsRun} - {name}{rest}", flush=True)
+
+    def addSuccess(self, test):
+        self.say(True, test)
+
+    def addSkip(self, test, reason):
+        self.say(True, test, f" # SKIP {reason}")
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.complain(test, self.errors[-1][1])
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.complain(test, self.failures[-1][1])
+
+    def complain(self, test, text):
+        for line in text.splitlines():
+            print("#", line)
+        self.say(False, test)
+
+
+def main(module="__main__"):
+    tests = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[module])
+    print(f"1..{tests.countTestCases()}", flush=True)
+    result = TapResult()
+    tests.run(result)
+    sys.exit(not result.wasSuccessful())

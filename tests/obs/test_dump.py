@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft dump`, the gdb script and the counters, on a program whose threads wait in known places."""
+import json
+import os
+import shutil
+import subprocess
+import time
+import unittest
+
+import obstest
+from obstest import ObsTest, weft
+
+# Name of the thread: function that it is in, kind of wait.
+PLACES = {
+    "mutex": ("waits_for_mutex", "mutex"),
+    "cond": ("waits_for_cond", None),
+    "sem": ("waits_for_sem", None),
+    "read": ("waits_in_read", "fd"),
+    "accept": ("waits_in_accept", "fd"),
+    "sleep": ("waits_in_sleep", "sleep"),
+    "poll": ("waits_in_poll", "poll"),
+    "join": ("waits_for_join", "join"),
+    "pause": ("waits_in_pause", "signal"),
+    "interrupted": ("is_interrupted", None),
+}
+SPINNERS = {"spin": "spins", "spin-too": "spins_too"}
+SCRIPT = os.environ["WEFT_GDB_SCRIPT"]
+
+
+def by_name(dump):
+    return {t["name"]: t for t in dump["threads"]}
+
+
+def functions(thread):
+    return [f.get("function") for f in thread["frames"]]
+
+
+class Dump(ObsTest):
+    def look(self, *args):
+        return json.loads(self.dump("--json", *args))
+
+    def assert_places(self, dump):
+        threads = by_name(dump)
+        for name, (function, kind) in PLACES.items():
+            self.assertIn(function, functions(threads[name]), name)
+            self.assertIn("run", functions(threads[name]), name)
+            self.assertEqual(threads[name]["state"], "parked", name)
+            if kind:
+                self.assertEqual(threads[name]["waits_for"]["kind"], kind, name)
+        for name, function in SPINNERS.items():
+            self.assertIn(function, functions(threads[name]), name)
+            self.assertIn(threads[name]["state"], ("running", "ready"), name)
+
+    def test_every_thread_is_found_where_it_waits(self):
+        v = self.victim()
+        dump = self.look(v.pid)
+        self.assertEqual(dump["nr_threads"], 13)
+        self.assertEqual(len(dump["threads"]), 13)
+        self.assert_places(dump)
+        threads = by_name(dump)
+        self.assertEqual(threads["mutex"]["waits_for"]["owner"], v.pid)
+        self.assertIn("held_mutex", threads["mutex"]["waits_for"]["what"])
+        self.assertEqual(threads["join"]["waits_for"]["owner"], threads["sleep"]["tid"])
+        self.assertEqual(threads["read"]["waits_for"]["fd"], v.pipe)
+        self.assertIn("pipe:", threads["read"]["waits_for"]["what"])
+        self.assertEqual(threads["accept"]["waits_for"]["fd"], v.listener)
+        self.assertIn(f"127.0.0.1:{v.port}", threads["accept"]["waits_for"]["what"])
+        self.assertGreater(threads["sleep"]["waits_for"]["left_ms"], 9_000_000)
+        self.assertEqual(v.end()[0], 0)
+
+    def test_a_signal_handler_is_crossed(self):
+        thread = by_name(self.look(self.victim().pid))["interrupted"]
+        names = functions(thread)
+        self.assertLess(names.index("in_handler"), names.index("is_interrupted"))
+
+    def test_a_preempted_thread_has_a_stack(self):
+        v = self.victim(workers=1)
+        for _ in range(20):
+            threads = by_name(self.look(v.pid))
+            spinners = [threads[name] for name in SPINNERS]
+            for t in spinners:
+                self.assertIn("run", functions(t))
+            if any(t["preempted"] for t in spinners):
+                return
+            time.sleep(0.02)
+        self.fail("one of two threads that never wait must be preempted")
+
+    def test_workers_and_kernel_threads_are_listed(self):
+        dump = self.look(self.victim(workers=2).pid)
+        self.assertEqual(len(dump["workers"]), 2)
+        roles = [k["role"] for k in dump["kernel_threads"]]
+        self.assertEqual(roles.count("door"), 1)
+        running = {k["thread"] for k in dump["kernel_threads"] if "thread" in k}
+        self.assertTrue(running <= {t["tid"] for t in dump["threads"]})
+
+    def test_text_names_thread_reason_and_function(self):
+        v = self.victim()
+        text = self.dump(v.pid)
+        self.assertIn("waits for mutex held_mutex", text)
+        self.assertIn(f'held by thread {v.pid}', text)
+        for function, _ in PLACES.values():
+            self.assertIn(function, text)
+
+    def test_equal_stacks_are_shown_once(self):
+        v = self.victim(threads=300)
+        text = self.dump(v.pid)
+        # The crowd and the thread "cond" wait in the same place.
+        self.assertIn("301 threads: parked, wait for", text)
+        self.assertEqual(text.count(" waits_for_cond+"), 1)
+        listed = self.dump("--no-group", v.pid)
+        self.assertEqual(listed.count("waits_for_cond+"), 301)
+
+    def test_a_limit_is_said(self):
+        text = self.dump("--limit", "10", "--no-group", self.victim(threads=20).pid)
+        self.assertEqual(text.count("\nthread "), 10)
+        self.assertIn("... and 23 more threads; see --limit", text)
+
+    def test_ten_thousand_threads_are_shown_in_time(self):
+        v = self.victim(threads=10000)
+        start = time.monotonic()
+        text = self.dump(v.pid)
+        self.assertIn("10,001 threads: parked, wait for", text)
+        self.assertLess(time.monotonic() - start, 30)
+
+    def test_fifty_dumps_leave_the_program_alone(self):
+        v = self.victim()
+        before = v.counters()
+        for _ in range(50):
+            self.dump(v.pid)
+        after = v.counters()
+        self.assertGreater(after[0], before[0])
+        self.assertGreater(after[1], before[1])
+        # Whoever waited waits on: nothing ended a wait, nothing was lost.
+        self.assert_places(self.look(v.pid))
+        self.assertEqual(v.end()[0], 0)
+
+    def test_events_are_shown(self):
+        trace = os.path.join(self.directory(), "trace")
+        v = self.victim(WEFT_TRACE=trace)
+        dump = self.look("--events", "100", v.pid)
+        if not dump["events"]:
+            self.skipTest("this build records no events")
+        self.assertLessEqual(len(dump["events"]), 100)
+        cycles = [e["cycles"] for e in dump["events"]]
+        self.assertEqual(cycles, sorted(cycles))
+        self.assertNotIn("?", {e["event"] for e in dump["events"]})
+
+
+class Cores(ObsTest):
+    def core_of_abort(self):
+        with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:
+            if f.read().strip() not in ("core", "core.%p"):
+                self.skipTest("cores do not land in the working directory here")
+        where = self.directory()
+        v = self.victim(dir=where)
+        v.say("abort")
+        status, _ = v.end()
+        self.assertEqual(status, -6)
+        cores = [f for f in os.listdir(where) if f.startswith("core")]
+        if not cores:
+            self.skipTest("no core was written")
+        return os.path.join(where, cores[0]), v.pid
+
+    def test_a_core_shows_what_the_process_did(self):
+        core, pid = self.core_of_abort()
+        dump = json.loads(self.dump("--json", "--core", core))
+        self.assertEqual(dump["pid"], pid)
+        self.assertEqual(dump["signal"], 6)
+        Dump.assert_places(self, dump)
+        main = [t for t in dump["threads"] if t["tid"] == pid][0]
+        self.assertIn("main", functions(main))
+        text = self.dump("--core", core, "--exe", obstest.WAITERS)
+        self.assertIn("ended by SIGABRT", text)
+
+    def gdb(self, *commands, target):
+        gdb = shutil.which("gdb")
+        if not gdb:
+            self.skipTest("gdb is not installed")
+        args = [gdb, "-nx", "-batch", "-ex", "set debuginfod enabled off", "-ex",
+                f"source {SCRIPT}"]
+        for c in commands:
+            args += ["-ex", c]
+        done = subprocess.run(args + target, capture_output=True, text=True, timeout=120,
+                              stdin=subprocess.DEVNULL, check=False)
+        if "Scripting in the" in done.stderr:
+            self.skipTest("gdb without Python")
+        self.assertNotIn("Python Exception", done.stderr)
+        return done.stdout
+
+    def assert_gdb_sees(self, text):
+        for function, _ in PLACES.values():
+            self.assertIn(f" in {function}", text)
+        for function in SPINNERS.values():
+            self.assertIn(f" in {function}", text)
+
+    def test_gdb_shows_the_threads_of_a_core(self):
+        core, _ = self.core_of_abort()
+        self.assert_gdb_sees(self.gdb("info weft", "weft workers", "weft apply all bt",
+                                      target=[obstest.WAITERS, core]))
+
+    def test_gdb_shows_the_threads_of_a_process(self):
+        v = self.victim()
+        text = self.gdb("info weft", "weft apply all bt", "detach", target=["-p", str(v.pid)])
+        self.assert_gdb_sees(text)
+        before = v.counters()
+        self.assertGreater(sum(v.counters()), sum(before))
+        self.assertEqual(v.end()[0], 0)
+
+    def test_a_core_by_gdb_works_too(self):
+        gcore = shutil.which("gcore")
+        if not gcore:
+            self.skipTest("gcore is not installed")
+        v = self.victim()
+        name = os.path.join(self.directory(), "core")
+        subprocess.run([gcore, "-o", name, str(v.pid)], capture_output=True, timeout=120,
+                       stdin=subprocess.DEVNULL, check=False)
+        dump = json.loads(self.dump("--json", "--core", f"{name}.{v.pid}"))
+        Dump.assert_places(self, dump)
+
+    def test_files_that_are_no_cores_are_refused(self):
+        where = self.directory()
+        self.assert_refused(weft("dump", "--core", obstest.WAITERS), "is not a core file")
+        self.assert_refused(weft("dump", "--core", os.path.join(where, "none")), "cannot open")
+        empty = os.path.join(where, "empty")
+        with open(empty, "wb"):
+            pass
+        self.assert_refused(weft("dump", "--core", empty), "is not a core file")
+
+    def test_damaged_cores_do_no_harm(self):
+        core, _ = self.core_of_abort()
+        with open(core, "rb") as f:
+            whole = f.read(1 << 20)
+        damaged = core + ".damaged"
+        for length in (64, 100, 1000, 5000, 20000, 100000):
+            with open(damaged, "wb") as f:
+                f.write(whole[:length])
+            self.assertIn(weft("dump", "--core", damaged).returncode, (0, 125), length)
+        for at in range(64, 4096, 97):
+            with open(damaged, "wb") as f:
+                f.write(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
+            self.assertIn(weft("dump", "--core", damaged).returncode, (0, 125), at)
+
+
+class Refusals(ObsTest):
+    def test_a_plain_process_is_refused(self):
+        v = self.victim(native=True)
+        self.assert_refused(weft("dump", v.pid), f"process {v.pid}", "without weft", "gdb")
+        self.assertEqual(v.end()[0], 0)
+
+    def test_no_such_process(self):
+        done = subprocess.Popen(["true"])
+        done.wait()
+        self.assert_refused(weft("dump", done.pid), f"no process {done.pid}")
+
+    def test_a_process_that_is_traced_already_names_the_tracer(self):
+        gdb = shutil.which("gdb")
+        if not gdb:
+            self.skipTest("gdb is not installed")
+        v = self.victim()
+        tracer = subprocess.Popen([gdb, "-nx", "-q", "-p", str(v.pid)], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                with open(f"/proc/{v.pid}/status", encoding="ascii") as f:
+                    if f"TracerPid:\t{tracer.pid}\n" in f.read():
+                        break
+                time.sleep(0.05)
+            self.assert_refused(weft("dump", v.pid), "is being traced", str(tracer.pid))
+        finally:
+            tracer.communicate("detach\nquit\n", timeout=60)
+
+    def test_bad_arguments_are_refused_in_one_line(self):
+        for args in ([], ["x"], ["-1"], ["1", "2"], ["--core"], ["--limit", "0", "1"],
+                     ["--exe", "x", "1"], ["--no-such", "1"], ["0"]):
+            self.assert_refused(weft("dump", *args), "dump")
+
+
+@unittest.skipUnless("WEFT_COMMAND" in os.environ, "needs the command")
+class Counters(ObsTest):
+    def test_stats_are_printed_at_exit(self):
+        v = self.victim(WEFT_STATS="1")
+        status, err = v.end()
+        self.assertEqual(status, 0)
+        lines = {line[8:].rsplit(None, 1)[0]: int(line.split()[-1])
+                 for line in err.splitlines() if line.startswith("weft:   ")}
+        self.assertGreaterEqual(lines["threads made"], 13)
+        self.assertGreater(lines["switches"], 0)
+        self.assertGreater(lines["parks"], 0)
+        self.assertEqual(lines["workers"], 2)
+        self.assertGreaterEqual(lines["kernel threads"], 2)
+
+
+if __name__ == "__main__":
+    obstest.main()
