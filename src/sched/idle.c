@@ -17,24 +17,53 @@
 #define PAUSES_PER_ROUND 40
 #define STAGGER_NS (4 * WF_MS) /* later sleepers look at the timers only if the first one did not */
 
+/* A single hand-off on w, whose waker usually parks at once: it belongs there. Racy reads of stable objects. */
+static bool is_kept_handoff(struct wf_worker *w)
+{
+	struct wf_kthread *k = wf_load_relaxed(&w->kthread);
+	struct wf_thread *waker = k ? wf_load_relaxed(&k->cur) : NULL;
+
+	return wf_load_relaxed(&w->rq.handoff) && waker && waker->parks_after_wake >= WF_STAYS_HERE;
+}
+
+/* Work that a sleeper must not sleep on. */
+static bool any_work(struct wf_worker *self)
+{
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		struct wf_worker *w = &wf_rt.workers[i];
+		uint32_t nr = wf_load_seq_cst(&w->rq.nr);
+
+		if (wf_load_seq_cst(&w->inbox))
+			return true;
+		if (nr && (w == self || nr > 1 || !is_kept_handoff(w)))
+			return true;
+	}
+	return false;
+}
+
 void wf_idle_wake(void)
 {
-	uint32_t none = 0;
-	struct wf_worker *w;
+	for (;;) {
+		uint32_t none = 0;
+		struct wf_worker *w;
 
-	if (!wf_load_seq_cst(&wf_rt.nr_idle) && !wf_load_seq_cst(&wf_rt.nr_vacant))
-		return;
-	if (wf_load_seq_cst(&wf_rt.nr_searching) || !wf_cas(&wf_rt.nr_searching, &none, 1u))
-		return;
-	if (wf_load_seq_cst(&wf_rt.nr_idle)) {
-		wf_rt.io->wake();
-		return;
-	}
-	w = wf_rt_take_vacant();
-	if (!w || !wf_rt_carry(w, true)) {
+		if (!wf_load_seq_cst(&wf_rt.nr_idle) && !wf_load_seq_cst(&wf_rt.nr_vacant))
+			return;
+		if (wf_load_seq_cst(&wf_rt.nr_searching) || !wf_cas(&wf_rt.nr_searching, &none, 1u))
+			return;
+		if (wf_load_seq_cst(&wf_rt.nr_idle)) {
+			wf_rt.io->wake();
+			return;
+		}
+		w = wf_rt_take_vacant();
+		if (w && wf_rt_carry(w, true))
+			return;
 		if (w)
 			wf_rt_make_vacant(w);
 		wf_fetch_sub(&wf_rt.nr_searching, 1u);
+		/* Whoever submitted work while we held the token relied on us, and may have slept since. */
+		if (!any_work(NULL) || (w && !wf_load_seq_cst(&wf_rt.nr_idle)))
+			return;
 	}
 }
 
@@ -81,30 +110,6 @@ static bool steal(struct wf_kthread *k, bool take_handoff)
 			WF_TRACE(k, WF_EV_STEAL, victim->index, got);
 			return true;
 		}
-	}
-	return false;
-}
-
-/* A single hand-off on w, whose waker usually parks at once: it belongs there. Racy reads of stable objects. */
-static bool is_kept_handoff(struct wf_worker *w)
-{
-	struct wf_kthread *k = wf_load_relaxed(&w->kthread);
-	struct wf_thread *waker = k ? wf_load_relaxed(&k->cur) : NULL;
-
-	return wf_load_relaxed(&w->rq.handoff) && waker && waker->parks_after_wake >= WF_STAYS_HERE;
-}
-
-/* Work that a sleeper must not sleep on. */
-static bool any_work(struct wf_worker *self)
-{
-	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
-		struct wf_worker *w = &wf_rt.workers[i];
-		uint32_t nr = wf_load_seq_cst(&w->rq.nr);
-
-		if (wf_load_seq_cst(&w->inbox))
-			return true;
-		if (nr && (w == self || nr > 1 || !is_kept_handoff(w)))
-			return true;
 	}
 	return false;
 }

@@ -130,6 +130,25 @@ static void setup_three_strangers(void)
 	}
 }
 
+static void wake_anybody(void *arg)
+{
+	wf_idle_wake();
+}
+
+static void one_event(void *arg)
+{
+	machine_event();
+}
+
+static void setup_event(void)
+{
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	machine_stranger(wake_anybody, NULL);
+	machine_stranger(submit, work());
+	machine_stranger(one_event, NULL);
+}
+
 #define MODEL(name, b) static const struct model name = { .setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000 }
 MODEL(strangers, 3);
 MODEL(two_workers, 2);
@@ -139,6 +158,7 @@ MODEL(busy_submitter_vacant, 2);
 MODEL(timers, 1);
 MODEL(two_timers, 1);
 MODEL(three_strangers, 1);
+MODEL(event, 3);
 
 TEST(work_from_outside_wakes_the_sleeper)
 {
@@ -178,6 +198,11 @@ TEST(two_first_timers_at_once_leave_no_token)
 TEST(three_submitters_and_two_sleepers_lose_nothing)
 {
 	model_verify(&three_strangers);
+}
+
+TEST(a_waker_that_comes_too_late_passes_nothing_over)
+{
+	model_verify(&event);
 }
 
 TEST(a_submitter_without_its_fence_is_caught)

@@ -27,6 +27,7 @@ static struct {
 	uint32_t nr_kthreads, nr_threads, nr_dead;
 	bool is_woken; /* the poller's wake(): edge-triggered, so several in a row are one */
 	bool is_kicked;
+	uint32_t nr_events; /* polls that end for another reason: a descriptor, a signal */
 	struct futex_wait {
 		uint32_t *word;
 		bool is_woken;
@@ -179,7 +180,13 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 
 static bool is_poll_over(void *arg)
 {
-	return machine.is_woken;
+	return machine.is_woken || machine.nr_events;
+}
+
+void machine_event(void)
+{
+	model_fence(__func__);
+	machine.nr_events++;
 }
 
 static bool poll_fake(int64_t timeout_ns)
@@ -192,6 +199,7 @@ static bool poll_fake(int64_t timeout_ns)
 		model_fence(__func__);
 	}
 	woken = machine.is_woken;
+	machine.nr_events -= machine.nr_events > 0;
 	machine.is_woken = false;
 	return woken;
 }

@@ -23,6 +23,8 @@ struct wf_thread *machine_thread(void (*fn)(void *), void *arg);
 /* Queue it where it starts: on w. */
 void machine_queue(struct wf_worker *w, struct wf_thread *t);
 
+/* One poll() ends, although nobody woke it: a descriptor or a signal. */
+void machine_event(void);
 /* For the door: sleep until kicked or until then; true when kicked. */
 bool machine_sleep_at_door(int64_t until);
 
