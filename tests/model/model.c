@@ -586,23 +586,30 @@ uint64_t model_seed(void)
 	return seed ? strtoull(seed, NULL, 0) : 1;
 }
 
+static void report(struct model_result r)
+{
+	if (CHECK(!r.has_failed))
+		return;
+	tap_note("%s in execution %llu", r.what, (unsigned long long)r.executions);
+	print_log();
+}
+
+void model_verify_walk(const struct model *model, uint64_t executions)
+{
+	tap_note("%llu executions at random, WEFT_SEED=%llu", (unsigned long long)executions,
+		 (unsigned long long)model_seed());
+	report(model_walk(model, model_seed(), executions));
+}
+
 void model_verify(const struct model *model)
 {
 	struct model_result r = model_explore(model);
 
 	tap_note("%llu executions, bound %d%s", (unsigned long long)r.executions, model->bound,
 		 r.is_complete ? ": all" : "");
-	if (!r.has_failed && model->walks) {
-		tap_note("and %llu at random, seed %llu", (unsigned long long)model->walks,
-			 (unsigned long long)model_seed());
-		r = model_walk(model, model_seed(), model->walks);
-		if (r.has_failed)
-			tap_note("execution %llu", (unsigned long long)r.executions);
-	}
-	if (CHECK(!r.has_failed))
-		return;
-	tap_note("%s", r.what);
-	print_log();
+	report(r);
+	if (!r.has_failed && model->walks)
+		model_verify_walk(model, model->walks);
 }
 
 void model_catches(struct model model, const char *func, const char *op)

@@ -37,6 +37,7 @@ struct model_result model_walk(const struct model *m, uint64_t seed, uint64_t ex
 
 /* TAP checks around model_explore(): the code holds; the mutated code is caught. */
 void model_verify(const struct model *m);
+void model_verify_walk(const struct model *m, uint64_t executions);
 void model_catches(struct model m, const char *func, const char *op);
 /* WEFT_SEED, or 1. */
 uint64_t model_seed(void);
