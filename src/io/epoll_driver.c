@@ -80,13 +80,15 @@ void wf_fd_forget(int fd)
 	wf_store_relaxed(&e->kind, (uint8_t)WF_FD_UNKNOWN);
 	if (e->is_registered) {
 		e->is_registered = false;
-		e->generation++;
 		/*
 		 * A duplicate elsewhere (a child, another number) would keep the file registered under a number
-		 * that is no longer ours. With waiters on it, they stay blocked on the old file, as on Linux.
+		 * that is no longer ours. Threads that wait on it stay blocked on the old file, as on Linux: then it
+		 * stays registered under the old tag, and its late events cost no more than a look.
 		 */
-		if (!e->waiters.next || wf_list_is_empty(&e->waiters))
+		if (!e->waiters.next || wf_list_is_empty(&e->waiters)) {
+			e->generation++;
 			(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		}
 	}
 	wf_spin_unlock(&e->lock);
 }

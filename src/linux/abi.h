@@ -52,6 +52,7 @@ struct lx_thread {
 
 	struct wf_spin sig_lock;
 	uint64_t sig_mask;          /* (o) written by the thread; (a) read by posters */
+	uint64_t sig_shown_mask;    /* (a) the same, but while libc blocks everything for a moment */
 	uint64_t sig_saved_mask;    /* (o) mask to return to after sigsuspend, ppoll, ... */
 	bool has_saved_mask;        /* (o) */
 	uint64_t sig_pending;       /* (a) bits of sig_queue, written under sig_lock */
@@ -193,6 +194,9 @@ void lx_timer_forget(void);
 /* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
 void lx_credentials_answer(struct wf_kthread *k);
 void lx_credentials_forget(void);
+
+/* The process ends: every lock on a robust list passes on. */
+void lx_thread_walk_all_robust_lists(void);
 
 /* start.c */
 struct lx_config {

@@ -89,7 +89,7 @@ void lx_signal_unpark_and_wait(uint64_t set)
 		return;
 	(void)wf_fetch_and(&lx.parked, ~set);
 	mine = wf_fetch_add(&requests, 1u) + 1;
-	(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+	wf_kick(wf_rt.door);
 	while ((int32_t)((seen = wf_load_seq_cst(&done)) - mine) < 0)
 		(void)sys_futex_wait(&done, seen, WF_MS);
 }

@@ -97,7 +97,7 @@ long sysc_sched_getscheduler(struct wf_frame *f)
 	bool foreign;
 	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
 
-	if (foreign)
+	if (foreign || (int)WF_ARG0(f) < 0)
 		return lx_raw(f);
 	return t ? (long)t->policy : -ESRCH;
 }
@@ -107,7 +107,7 @@ long sysc_sched_getparam(struct wf_frame *f)
 	bool foreign;
 	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
 
-	if (foreign)
+	if (foreign || (int)WF_ARG0(f) < 0)
 		return lx_raw(f);
 	if (!WF_ARG1(f))
 		return -EINVAL;

@@ -48,18 +48,20 @@ static void default_action(int sig, struct wf_siginfo *info)
 {
 	struct sys_sigaction dfl = { 0 };
 	uint64_t set = lx_bit(sig);
+	bool stops = sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 
 	(void)sys_sigaction(sig, &dfl, NULL);
-	if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
-		(void)sys2(__NR_kill, wf_rt.pid, SIGSTOP);
-		return;
+	if (!stops) {
+		lx_thread_walk_all_robust_lists();
+		if (lx.on_exit)
+			lx.on_exit();
 	}
-	if (lx.on_exit)
-		lx.on_exit();
-	(void)sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info);
-	(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
+	if (stops || sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info) < 0)
+		(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
 	(void)sys_sigprocmask(SIG_UNBLOCK, &set, NULL);
-	(void)sys1(__NR_exit_group, 128 + sig); /* a signal that does not kill after all */
+	if (!stops)
+		(void)sys1(__NR_exit_group, 128 + sig); /* a signal that does not kill after all */
+	(void)sys_sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 static bool is_on(const struct wf_stack_t *s, uintptr_t sp)
@@ -90,7 +92,9 @@ static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig
 				: is_on(&t->altstack, frame->uc.reg[WF_UC_RSP]) ? SS_ONSTACK : 0;
 	if (!(act->flags & SA_NODEFER))
 		during |= lx_bit(sig);
-	wf_store_seq_cst(&t->sig_mask, during & ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP)));
+	during &= ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP));
+	wf_store_seq_cst(&t->sig_shown_mask, during);
+	wf_store_seq_cst(&t->sig_mask, during);
 	if (wf_self_kthread())
 		WF_TRACE(wf_self_kthread(), WF_EV_HANDLER, sig, act->handler);
 }

@@ -160,7 +160,8 @@ static bool wants(struct lx_thread *t, int sig)
 
 	if (s == WF_FREE || s == WF_NEW || s == WF_DEAD)
 		return false;
-	return !(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)) || wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig);
+	return !(wf_load_seq_cst(&t->sig_shown_mask) & lx_bit(sig)) ||
+	       wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig);
 }
 
 /* As Linux chooses: the main thread if it wants it, else the next that does. */
@@ -208,13 +209,20 @@ void lx_signal_unpark(uint64_t set)
 	if (!(wf_load_seq_cst(&lx.parked) & set))
 		return;
 	(void)wf_fetch_and(&lx.parked, ~set);
-	(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+	wf_kick(wf_rt.door);
 }
 
 void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 {
 	uint64_t opened = t->sig_mask & ~mask;
 
+	/*
+	 * libc blocks all 64, its own two included, only around short critical sections (a program cannot: it
+	 * never gets at those two). A signal for the process that comes then waits for the section to end,
+	 * instead of going to another thread.
+	 */
+	if ((mask | UNBLOCKABLE) != ~0ull)
+		wf_store_seq_cst(&t->sig_shown_mask, mask);
 	mask &= ~UNBLOCKABLE;
 	wf_store_seq_cst(&t->sig_mask, mask);
 	if (opened && wf_load_seq_cst(&lx.parked) & opened)
@@ -528,6 +536,7 @@ void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 {
 	t->sig_lock = (struct wf_spin){ 0 };
 	t->sig_mask = parent ? parent->sig_mask : 0;
+	t->sig_shown_mask = parent ? parent->sig_shown_mask : 0;
 	t->sig_pending = t->sig_awaited = 0;
 	t->has_saved_mask = false;
 	t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
@@ -538,6 +547,7 @@ void lx_signal_thread_exit(struct lx_thread *t)
 {
 	struct wf_siginfo info;
 
+	wf_store_seq_cst(&t->sig_shown_mask, ~0ull);
 	wf_store_seq_cst(&t->sig_mask, ~0ull);
 	while (lx_signal_take(t, ~0ull, &info))
 		;

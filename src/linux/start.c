@@ -88,6 +88,8 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	wf_list_init(&t->exit_link);
 	t->base.tid = (uint32_t)wf_rt.pid;
 	t->sig_mask = mask;
+	/* pthread_create blocks everything around its clone; what main blocked before cannot be seen from here. */
+	t->sig_shown_mask = ~mask & ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP)) ? mask : 0;
 	(void)sys2(__NR_sigaltstack, NULL, &t->altstack);
 	if (t->altstack.flags & SS_DISABLE)
 		t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
@@ -142,6 +144,7 @@ void lx_forget(void)
 	wf_arch_gate_on = 0;
 	wf_epoll_forget();
 	lx_timer_forget();
+	lx_poll_forget();
 	lx_credentials_forget();
 	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
 	lx_config.on_exit = NULL;

@@ -203,8 +203,23 @@ void lx_thread_exited(struct wf_thread *base)
 		wf_thread_free(base);
 }
 
+void lx_thread_walk_all_robust_lists(void)
+{
+	uint32_t n = wf_thread_slots();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct wf_thread *t = wf_thread_slot(i);
+		enum wf_state s = wf_state_of(wf_load_acquire(&t->state));
+
+		if (s != WF_FREE && s != WF_NEW && s != WF_DEAD)
+			walk_robust_list(lx_of(t));
+	}
+}
+
 long sysc_exit_group(struct wf_frame *f)
 {
+	/* The kernel knows no list but main's: locks shared with other processes would stay held. */
+	lx_thread_walk_all_robust_lists();
 	if (lx.on_exit)
 		lx.on_exit();
 	return lx_raw(f);

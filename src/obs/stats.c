@@ -5,7 +5,7 @@
 #include "sched/runtime.h"
 
 #define STATS_BYTES 1024
-#define COLUMN 14
+#define COLUMN 16
 
 static void line(struct wf_fmt *f, const char *name, uint64_t value)
 {

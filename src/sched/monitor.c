@@ -26,7 +26,7 @@ void wf_monitor_arm(void)
 	if (WF_LIKELY(wf_load_relaxed(&wf_rt.monitor_armed)))
 		return;
 	if (!wf_exchange_seq_cst(&wf_rt.monitor_armed, 1u))
-		(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+		wf_kick(wf_rt.door);
 }
 
 void wf_rt_timer_is_first(int64_t deadline)
@@ -44,17 +44,26 @@ void wf_rt_timer_is_first(int64_t deadline)
 		return;
 	}
 	if (deadline < wf_load_seq_cst(&wf_rt.monitor_until))
-		(void)sys_tgkill(wf_rt.pid, wf_rt.door->tid, WF_SIG_KICK);
+		wf_kick(wf_rt.door);
 }
 
-static void preempt(struct wf_worker *w)
+static void preempt(struct wf_worker *w, uint32_t why)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
 
 	if (!k)
 		return;
-	wf_store_release(&k->preempt, 1u);
+	wf_store_release(&k->preempt, why);
 	wf_kick(k);
+}
+
+void wf_monitor_preempt_for_wake(struct wf_worker *w)
+{
+	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+
+	if (k && !wf_load_relaxed(&k->insys) &&
+	    sys_now() - wf_load_relaxed(&w->slice_began) >= WF_WAKE_GRANULARITY_NS)
+		preempt(w, WF_PREEMPT_WAKE);
 }
 
 static bool is_waiting(const struct wf_worker *w)
@@ -84,7 +93,7 @@ static bool look_at_worker(struct wf_worker *w, int64_t now)
 		w->seen_seq = seq;
 		w->seen_at = now;
 	} else if (is_waiting(w) && now - w->seen_at >= WF_SLICE_NS && !is_stuck) {
-		preempt(w);
+		preempt(w, WF_PREEMPT_SLICE);
 		w->seen_at = now;
 	}
 	return is_stuck && (is_waiting(w) || !wf_load_relaxed(&wf_rt.nr_idle));
@@ -108,10 +117,7 @@ int64_t wf_monitor_tick(int64_t now)
 	if (is_queued)
 		wf_idle_wake();
 	if (!wf_load_seq_cst(&wf_rt.nr_idle)) {
-		if (wf_wheel_expire(&wf_rt.wheel, now))
-			for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
-				if (wf_load_relaxed(&wf_rt.workers[i].inbox))
-					preempt(&wf_rt.workers[i]);
+		(void)wf_wheel_expire(&wf_rt.wheel, now);
 		if (wf_rt.io->has_waiters() && wf_rt.io->poll(0)) {
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);
 			wf_idle_wake();

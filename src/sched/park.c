@@ -51,6 +51,9 @@ enum wf_reason wf_park(int64_t deadline)
 		if (wf_wheel_add(&wf_rt.wheel, &self->timer, deadline))
 			wf_rt_timer_is_first(deadline);
 	}
+	/* A signal posted before PARKING was stored found nobody to interrupt; its attention bit came first. */
+	if (wf_load_seq_cst(&self->attention) & WF_ATT_SIGNAL)
+		(void)wf_unpark(self, WF_WAKE_INTERRUPTED);
 	if (wf_state_of(wf_load_acquire(&self->state)) == WF_PARKING) {
 		learn_habit(self);
 		wf_self_kthread()->count.parks++;

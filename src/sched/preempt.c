@@ -62,7 +62,7 @@ static void resume(void *arg)
 	wf_arch_sigreturn(area->uc);
 }
 
-static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
+static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
 {
 	struct save_area *area = k->save_area;
 	struct wf_thread *t = k->cur;
@@ -75,7 +75,8 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	area->owner = t;
 	area->uc = wf_sigframe_save(area->frame, uc);
 	t->is_preempted = true;
-	t->slice_left = 0;
+	if (why == WF_PREEMPT_SLICE)
+		t->slice_left = 0;
 	k->count.preempts++;
 	WF_TRACE(k, WF_EV_PREEMPT, uc->reg[WF_UC_RIP], 0);
 	t->sp = wf_arch_make_context(area->stack + sizeof(area->stack), resume, area);
@@ -86,7 +87,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 {
 	struct wf_ucontext *uc = context;
 	struct wf_kthread *k = wf_self_kthread();
-	bool wants_cpu;
+	uint32_t wants_cpu;
 
 	(void)sig;
 	(void)info;
@@ -110,7 +111,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 		return;
 	}
 	if (wants_cpu && k->worker)
-		preempt(k, uc);
+		preempt(k, uc, wants_cpu);
 }
 
 void wf_preempt_init_kthread(struct wf_kthread *k)
@@ -118,6 +119,9 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 	struct wf_stack_t ss = { .sp = k->altstack, .size = WF_ALTSTACK_BYTES };
 	uint64_t mask = wf_worker_sigmask();
 
+	/* The door takes its kicks with rt_sigtimedwait: none is lost, and none interrupts it elsewhere. */
+	if (k->is_door)
+		mask |= 1ull << (WF_SIG_KICK - 1);
 	WF_ASSERT(sys2(__NR_sigaltstack, &ss, NULL) == 0);
 	WF_ASSERT(sys_sigprocmask(SIG_SETMASK, &mask, NULL) == 0);
 }

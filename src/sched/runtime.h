@@ -72,6 +72,8 @@ void wf_rt_add_spare(struct wf_kthread *k);
 
 /* Monitor: one look at everything. Returns when to look next (WF_NEVER: disarmed). */
 int64_t wf_monitor_tick(int64_t now);
+/* Every worker is busy and a thread was woken for w: let it run soon if w's thread has run for a while. */
+void wf_monitor_preempt_for_wake(struct wf_worker *w);
 /* Make sure that the door ticks. */
 void wf_monitor_arm(void);
 

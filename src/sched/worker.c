@@ -75,7 +75,10 @@ void wf_worker_ready(struct wf_thread *t)
 		home = t->home ? t->home : &wf_rt.workers[0];
 		wf_inbox_push(home, t);
 		wf_fence_seq_cst(&home->inbox); /* our push before our look at the sleepers; pairs with idle */
-		wf_idle_wake();
+		if (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))
+			wf_idle_wake();
+		else
+			wf_monitor_preempt_for_wake(home);
 		return;
 	}
 	if (waker && wf_state_of(waker->state) != WF_DEAD) {

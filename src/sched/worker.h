@@ -102,6 +102,12 @@ WF_INLINE struct wf_thread *wf_self(void)
 				       (uint64_t)(a), (uint64_t)(b));                            \
 	} while (0)
 
+/* What kthread.preempt asks for. */
+#define WF_PREEMPT_SLICE 1u /* the slice is over */
+#define WF_PREEMPT_WAKE 2u  /* a thread with slice left was woken: the running one keeps the rest of its own */
+/* A woken thread may take the CPU from one that has run this long: shorter would switch for nothing. */
+#define WF_WAKE_GRANULARITY_NS WF_MS
+
 /* Put a READY thread where it will run. From any weft kernel thread. */
 void wf_worker_ready(struct wf_thread *t);
 /* The inbox: push from anywhere, take everything from anywhere. Oldest first on take. */
