@@ -42,7 +42,7 @@ struct dump_options {
 	int pid;
 	const char *core, *exe;
 	bool is_json, is_help, has_runtime;
-	int group; /* -1: by number */
+	int group;    /* -1: by number */
 	size_t limit; /* 0: default */
 	size_t events;
 };
@@ -78,11 +78,16 @@ static int take_number(const char *option, unsigned long max, size_t *out)
 static int parse_options(int argc, char **argv, struct dump_options *o)
 {
 	static const struct option options[] = {
-		{ "core", required_argument, NULL, 'c' }, { "exe", required_argument, NULL, 'x' },
-		{ "json", no_argument, NULL, 'j' },	  { "group", no_argument, NULL, 'g' },
-		{ "no-group", no_argument, NULL, 'n' },	  { "limit", required_argument, NULL, 'l' },
-		{ "events", required_argument, NULL, 'e' }, { "all-frames", no_argument, NULL, 'a' },
-		{ "help", no_argument, NULL, 'h' },	  { 0 },
+		{ "core", required_argument, NULL, 'c' },
+		{ "exe", required_argument, NULL, 'x' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "group", no_argument, NULL, 'g' },
+		{ "no-group", no_argument, NULL, 'n' },
+		{ "limit", required_argument, NULL, 'l' },
+		{ "events", required_argument, NULL, 'e' },
+		{ "all-frames", no_argument, NULL, 'a' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	int c, ret = 0;
 
@@ -203,7 +208,8 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 	else
 		wf_print_text(&v);
 	if (o->events && !s.has_events)
-		wf_cmd_error("dump: the program records no events; start it with 'weft run --trace'");
+		wf_cmd_error(
+			"dump: the program records no events; start it with 'weft run --trace'");
 out:
 	if (ret)
 		wf_cmd_error("dump: %s", t->error);
@@ -229,8 +235,7 @@ static int dump_main(int argc, char **argv)
 		ret = parse_target(argc, argv, &o);
 	if (ret)
 		return ret;
-	is_ok = o.core ? wf_target_open_core(&t, o.core, o.exe) :
-			 wf_target_open_process(&t, o.pid);
+	is_ok = o.core ? wf_target_open_core(&t, o.core, o.exe) : wf_target_open_process(&t, o.pid);
 	if (is_ok && wf_layout_read(&l, &t)) {
 		ret = show(&o, &t, &l);
 	} else {

@@ -20,8 +20,7 @@ struct wf_target_segment {
 	uint64_t start, end, offset; /* end: of what is in the file */
 };
 
-static bool __attribute__((format(printf, 2, 3)))
-fail(struct wf_target *t, const char *format, ...)
+static bool __attribute__((format(printf, 2, 3))) fail(struct wf_target *t, const char *format, ...)
 {
 	va_list args;
 

@@ -82,19 +82,23 @@ bool wf_layout_read(struct wf_layout *out, struct wf_target *t)
 
 	*out = (struct wf_layout){ 0 };
 	if (!address && is_loaded)
-		return fail(t, "runs under a weft that does not describe itself; its library and this "
-			       "command are of different versions");
+		return fail(t,
+			    "runs under a weft that does not describe itself; its library and this "
+			    "command are of different versions");
 	if (!address)
-		return fail(t, t->is_core ? "is of a program that ran without weft; use gdb" :
-					    "runs without weft, so its threads are the kernel's: "
+		return fail(t, t->is_core ? "is of a program that ran without weft; use gdb"
+					  : "runs without weft, so its threads are the kernel's: "
 					    "use gdb -p or eu-stack -p");
 	if (!wf_target_read(t, address, &head, sizeof(head)) ||
 	    memcmp(head.magic, WF_INSPECT_MAGIC, sizeof(head.magic)) != 0)
-		return fail(t, "does not let itself be read: where weft's description of itself should "
-			       "be, there is something else");
+		return fail(
+			t, "does not let itself be read: where weft's description of itself should "
+			   "be, there is something else");
 	if (head.version != WF_INSPECT_VERSION) {
-		snprintf(text, sizeof(text), "runs under a weft with layout version %u; this command "
-			 "knows version %u", head.version, WF_INSPECT_VERSION);
+		snprintf(text, sizeof(text),
+			 "runs under a weft with layout version %u; this command "
+			 "knows version %u",
+			 head.version, WF_INSPECT_VERSION);
 		return fail(t, text);
 	}
 	for (uint32_t i = 0; i < head.nr_fields && i < MAX_ROWS; i++) {

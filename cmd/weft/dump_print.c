@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dump_deadlock.h"
 #include "text.h"
 
 #define TIDS_PER_GROUP 8
@@ -435,6 +436,32 @@ static void print_workers(const struct wf_dump_view *v)
 	}
 }
 
+static void print_circle(const struct wf_dump_thread *const *circle, size_t nr, void *arg)
+{
+	const struct wf_dump_view *v = arg;
+
+	printf("\nDEADLOCK of %zu threads:\n", nr);
+	for (size_t i = 0; i < nr; i++) {
+		struct wf_wait_text w;
+		char name[64], text[512];
+
+		wf_waits_describe(v->waits, circle[i], &w);
+		printf("    thread %lld \"%s\" waits for %s %s\n", (long long)circle[i]->tid,
+		       clean(name, sizeof(name), circle[i]->name), w.kind,
+		       clean(text, sizeof(text), w.what));
+	}
+}
+
+static void json_circle(const struct wf_dump_thread *const *circle, size_t nr, void *arg)
+{
+	struct wf_text_json *j = arg;
+
+	wf_text_json_begin(j, NULL, '[');
+	for (size_t i = 0; i < nr; i++)
+		wf_text_json_number(j, NULL, circle[i]->tid);
+	wf_text_json_end(j, ']');
+}
+
 static bool is_ours(const struct wf_threads *s, int tid)
 {
 	for (size_t i = 0; i < s->nr_kthreads; i++) {
@@ -469,15 +496,18 @@ void wf_print_text(const struct wf_dump_view *v)
 	if (up >= 0)
 		printf(", up %s", seconds(time, up));
 	if (v->target->core_signal)
-		printf(", ended by SIG%s", sigabbrev_np(v->target->core_signal) ?
-						   sigabbrev_np(v->target->core_signal) :
-						   "?");
+		printf(", ended by SIG%s", sigabbrev_np(v->target->core_signal)
+						   ? sigabbrev_np(v->target->core_signal)
+						   : "?");
 	printf(": %zu workers, %zu kernel threads, %s threads\n", s->nr_workers,
 	       s->is_started ? s->nr_kthreads : v->target->nr_lwps, grouped(number, s->nr_alive));
+	if (!v->target->is_core)
+		printf("stood still for %.1f ms\n", (double)v->target->stopped_us / 1e3);
 	if (!s->is_started)
 		printf("weft has not begun: the program has made no thread yet\n");
 	print_workers(v);
 	print_foreign(v);
+	wf_deadlock_find(s, v->waits, print_circle, (void *)v);
 	if (v->is_grouped) {
 		print_groups(v);
 	} else {
@@ -639,9 +669,14 @@ void wf_print_json(const struct wf_dump_view *v)
 		wf_text_json_number(&j, "uptime_ms", (long long)(up * 1e3));
 	if (v->target->core_signal)
 		wf_text_json_number(&j, "signal", v->target->core_signal);
+	if (!v->target->is_core)
+		wf_text_json_number(&j, "stopped_us", v->target->stopped_us);
 	wf_text_json_bool(&j, "started", s->is_started);
 	wf_text_json_number(&j, "nr_threads", (long long)s->nr_alive);
 	json_workers(&j, v);
+	wf_text_json_begin(&j, "deadlocks", '[');
+	wf_deadlock_find(s, v->waits, json_circle, &j);
+	wf_text_json_end(&j, ']');
 	wf_text_json_begin(&j, "threads", '[');
 	for (size_t i = 0; i < s->nr_threads; i++)
 		json_thread(&j, v, &s->threads[i]);

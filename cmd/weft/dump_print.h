@@ -15,8 +15,8 @@ struct wf_dump_view {
 	const struct wf_threads *threads;
 	struct wf_unwind *unwind;
 	struct wf_waits *waits;
-	bool is_grouped;   /* text: threads with equal stacks once */
-	bool has_runtime;  /* show the runtime's own frames too */
+	bool is_grouped;  /* text: threads with equal stacks once */
+	bool has_runtime; /* show the runtime's own frames too */
 };
 
 void wf_print_text(const struct wf_dump_view *v);

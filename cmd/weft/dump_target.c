@@ -22,8 +22,7 @@
 #define STOP_LIMIT_MS 2000 /* a thread in uninterruptible sleep does not stop: go on without it */
 #define STOP_ROUNDS 20     /* new kernel threads may appear while the old ones are being stopped */
 
-static bool __attribute__((format(printf, 2, 3)))
-fail(struct wf_target *t, const char *format, ...)
+static bool __attribute__((format(printf, 2, 3))) fail(struct wf_target *t, const char *format, ...)
 {
 	va_list args;
 
@@ -33,12 +32,12 @@ fail(struct wf_target *t, const char *format, ...)
 	return false;
 }
 
-static int64_t now_ms(void)
+static int64_t now_us(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
 /* The number after "NAME:" in /proc/PID/status, or -1. */
@@ -70,11 +69,15 @@ static bool fail_permission(struct wf_target *t)
 	int fd;
 
 	if (tracer > 0)
-		return fail(t, "process %d is being traced by process %ld; end that, or load "
-			       "weft-gdb.py into that debugger", t->pid, tracer);
+		return fail(t,
+			    "process %d is being traced by process %ld; end that, or load "
+			    "weft-gdb.py into that debugger",
+			    t->pid, tracer);
 	if (geteuid() != 0 && owner >= 0 && (uid_t)owner != geteuid())
-		return fail(t, "may not read process %d: it belongs to user %ld; run weft dump as "
-			       "that user or as root", t->pid, owner);
+		return fail(t,
+			    "may not read process %d: it belongs to user %ld; run weft dump as "
+			    "that user or as root",
+			    t->pid, owner);
 	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (read(fd, &scope, 1) != 1)
@@ -82,10 +85,14 @@ static bool fail_permission(struct wf_target *t)
 		close(fd);
 	}
 	if (scope != '0')
-		return fail(t, "may not read process %d: kernel.yama.ptrace_scope is %c; run weft "
-			       "dump as root, or set it to 0", t->pid, scope);
-	return fail(t, "may not read process %d; run weft dump as root, in a container with the "
-		       "capability SYS_PTRACE", t->pid);
+		return fail(t,
+			    "may not read process %d: kernel.yama.ptrace_scope is %c; run weft "
+			    "dump as root, or set it to 0",
+			    t->pid, scope);
+	return fail(t,
+		    "may not read process %d; run weft dump as root, in a container with the "
+		    "capability SYS_PTRACE",
+		    t->pid);
 }
 
 static bool add_map(struct wf_target *t, const struct wf_target_map *m)
@@ -275,7 +282,7 @@ static void wait_stopped(struct wf_target *t, int64_t limit)
 				l->signal = WSTOPSIG(status);
 			read_registers(l);
 		}
-		if (!is_any || now_ms() >= limit)
+		if (!is_any || now_us() >= limit)
 			return;
 		nanosleep(&pause, NULL);
 	}
@@ -283,12 +290,13 @@ static void wait_stopped(struct wf_target *t, int64_t limit)
 
 bool wf_target_stop(struct wf_target *t)
 {
-	int64_t limit = now_ms() + STOP_LIMIT_MS;
+	int64_t limit = now_us() + STOP_LIMIT_MS * 1000;
 	int error = 0;
 	bool is_any = false;
 
 	if (t->is_core)
 		return true;
+	t->stopped_at = now_us();
 	for (int round = 0; round < STOP_ROUNDS && seize_new(t, &error); round++)
 		wait_stopped(t, limit);
 	for (size_t i = 0; i < t->nr_lwps; i++)
@@ -297,21 +305,28 @@ bool wf_target_stop(struct wf_target *t)
 		return true;
 	if (error == EPERM || error == EACCES)
 		return fail_permission(t);
-	return error ? fail(t, "cannot stop process %d: %s", t->pid, strerror(error)) :
-		       fail(t, "process %d has ended", t->pid);
+	return error ? fail(t, "cannot stop process %d: %s", t->pid, strerror(error))
+		     : fail(t, "process %d has ended", t->pid);
 }
 
 void wf_target_resume(struct wf_target *t)
 {
+	bool is_any = false;
+
 	for (size_t i = 0; i < t->nr_lwps; i++) {
 		struct wf_target_lwp *l = &t->lwps[i];
 
 		/* One that has not stopped in time cannot be detached: it is let go when this process ends. */
 		if (l->is_held && l->is_stopped)
 			(void)ptrace(PTRACE_DETACH, l->tid, 0, (void *)(intptr_t)l->signal);
-		if (l->is_held)
-			read_name(t->pid, l);
-		l->is_held = false;
+		is_any |= l->is_held;
+	}
+	if (is_any)
+		t->stopped_us = now_us() - t->stopped_at;
+	for (size_t i = 0; i < t->nr_lwps; i++) {
+		if (t->lwps[i].is_held)
+			read_name(t->pid, &t->lwps[i]);
+		t->lwps[i].is_held = false;
 	}
 }
 
@@ -362,8 +377,7 @@ static uint64_t lookup(const struct wf_target *t, uint64_t base, uint64_t hash, 
 	if (bytes > sizeof(text) || !wf_target_read(t, hash, head, sizeof(head)) || !head[0])
 		return 0;
 	buckets = hash + sizeof(head) + (uint64_t)head[2] * 8;
-	if (!wf_target_read(t, buckets + (uint64_t)(h % head[0]) * 4, &index, 4) ||
-	    index < head[1])
+	if (!wf_target_read(t, buckets + (uint64_t)(h % head[0]) * 4, &index, 4) || index < head[1])
 		return 0;
 	for (int steps = 0; steps < 10000; steps++, index++) {
 		Elf64_Sym s;

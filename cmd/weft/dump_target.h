@@ -55,9 +55,10 @@ struct wf_target {
 	size_t nr_lwps;
 	struct wf_target_segment *segments; /* core: what of the memory is in the file */
 	size_t nr_segments;
-	int core_signal;    /* core: what ended the process, or 0 */
-	uint64_t entry;     /* core: where the executable begins to run, 0: unknown */
-	char error[PATH_MAX + 256]; /* one line, after a function below failed */
+	int64_t stopped_at, stopped_us; /* when it was stopped, for how long */
+	int core_signal;                /* core: what ended the process, or 0 */
+	uint64_t entry;                 /* core: where the executable begins to run, 0: unknown */
+	char error[PATH_MAX + 256];     /* one line, after a function below failed */
 };
 
 /* Opens a process; false and t->error. Nothing is stopped yet. Release with wf_target_done() in any case. */

@@ -65,7 +65,7 @@ static void regs_of_switch(const uint64_t *w, uint64_t sp, struct wf_regs *out)
 static bool regs_of_ucontext(const struct wf_target *t, uint64_t uc, struct wf_regs *out)
 {
 	static const unsigned char dwarf[UC_NR_GREGS] = { 8, 9, 10, 11, 12, 13, 14, 15, 5,
-							  4, 6, 3,  1,	0,  2,	7,  16 };
+							  4, 6, 3,  1,  0,  2,  7,  16 };
 	uint64_t g[UC_NR_GREGS];
 
 	if (!wf_target_read(t, uc + UC_GREGS, g, sizeof(g)))
@@ -217,8 +217,7 @@ static bool read_table(struct wf_threads *s, const struct wf_layout *l, const st
 			s->threads = p;
 		}
 		take_thread(&s->threads[s->nr_threads], l, o, slots + i * bytes, state);
-		read_regs(&s->threads[s->nr_threads], l, t, s,
-			  wf_layout_get(l, o, WF_L_T_SP));
+		read_regs(&s->threads[s->nr_threads], l, t, s, wf_layout_get(l, o, WF_L_T_SP));
 		copy_stack(&s->threads[s->nr_threads], t, &copied);
 		s->nr_threads++;
 	}

@@ -12,7 +12,7 @@
 
 struct wf_dump_frame {
 	uint64_t pc;
-	bool is_exact;   /* pc is the next instruction; else a return address, the call lies before it */
+	bool is_exact; /* pc is the next instruction; else a return address, the call lies before it */
 	bool is_guessed; /* found through the frame pointer */
 };
 
@@ -44,8 +44,8 @@ struct wf_dump_kthread {
 	unsigned insys;
 	bool is_door, is_asleep;
 	long call;
-	int worker_index;  /* -1: none */
-	int64_t cur_tid;   /* 0: none */
+	int worker_index; /* -1: none */
+	int64_t cur_tid;  /* 0: none */
 };
 
 struct wf_dump_worker {

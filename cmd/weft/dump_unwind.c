@@ -11,7 +11,8 @@
 #define MAX_FRAMES 256
 #define FIRST_FRAMES 16
 #define MAX_SHAPES 64
-#define GATE_RETURN 136 /* where the gate's entry keeps its return address, below the caller's stack */
+#define GATE_RETURN                                                                                \
+	136 /* where the gate's entry keeps its return address, below the caller's stack */
 
 /*
  * A stack that was walked: its frames, and how far above the first stack pointer each return address lay.
@@ -88,7 +89,8 @@ static bool on_registers(Dwfl_Thread *thread, void *arg)
 	for (int i = 0; i < WF_NR_REGS; i++) {
 		Dwarf_Word value = d->regs.reg[i];
 
-		if ((d->regs.known & (1u << i)) && !dwfl_thread_state_registers(thread, i, 1, &value))
+		if ((d->regs.known & (1u << i)) &&
+		    !dwfl_thread_state_registers(thread, i, 1, &value))
 			return false;
 	}
 	dwfl_thread_state_register_pc(thread, d->regs.reg[WF_REG_RIP]);
@@ -141,8 +143,8 @@ struct wf_unwind *wf_unwind_new(struct wf_target *t, struct wf_threads *s)
 		(void)dwfl_report_end(u->dwfl, NULL, NULL);
 	}
 	if (!u->dwfl || !dwfl_attach_state(u->dwfl, NULL, t->pid, &thread_callbacks, u)) {
-		snprintf(t->error, sizeof(t->error), "cannot read the symbols of %s: %s", t->program,
-			 dwfl_errmsg(-1));
+		snprintf(t->error, sizeof(t->error), "cannot read the symbols of %s: %s",
+			 t->program, dwfl_errmsg(-1));
 		wf_unwind_free(u);
 		return NULL;
 	}
@@ -168,8 +170,8 @@ static bool add_frame(struct wf_dump_thread *d, const struct wf_dump_frame *f)
 		d->is_cut = true;
 		return false;
 	}
-	if (d->nr_frames == 0 || (d->nr_frames >= FIRST_FRAMES &&
-				  (d->nr_frames & (d->nr_frames - 1)) == 0)) {
+	if (d->nr_frames == 0 ||
+	    (d->nr_frames >= FIRST_FRAMES && (d->nr_frames & (d->nr_frames - 1)) == 0)) {
 		size_t room = d->nr_frames ? d->nr_frames * 2 : FIRST_FRAMES;
 		void *p = realloc(d->frames, room * sizeof(*d->frames));
 
@@ -230,8 +232,13 @@ static void follow_frame_pointers(struct wf_unwind *u)
 /* The outermost frames of a thread have no caller; a walk that ends in one of them lost nothing. */
 static bool is_outermost(struct wf_unwind *u, const struct wf_dump_thread *d)
 {
-	static const char *const names[] = { "clone", "__clone", "clone3", "__clone3", "_start",
-					     "wf_arch_gate_thread_start", "wf_arch_context_start",
+	static const char *const names[] = { "clone",
+					     "__clone",
+					     "clone3",
+					     "__clone3",
+					     "_start",
+					     "wf_arch_gate_thread_start",
+					     "wf_arch_context_start",
 					     "wf_arch_spawn_raw" };
 	const char *name = NULL;
 	Dwfl_Module *m;
@@ -251,8 +258,7 @@ static bool is_outermost(struct wf_unwind *u, const struct wf_dump_thread *d)
 static bool is_runtime(struct wf_unwind *u, uint64_t pc)
 {
 	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, pc);
-	const char *name =
-		m ? dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+	const char *name = m ? dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
 
 	return name && strncmp(base_name(name), "libweft", 7) == 0;
 }
@@ -280,8 +286,7 @@ static void keep_shape(struct wf_unwind *u, const struct wf_dump_thread *d)
 		uint64_t at = above - (holds(u, above - 8, pc) ? 8 : GATE_RETURN);
 
 		/* A signal frame, or one found through the frame pointer: such a stack is always walked. */
-		if (d->frames[i].is_guessed || at < sp || at - sp > UINT32_MAX ||
-		    !holds(u, at, pc))
+		if (d->frames[i].is_guessed || at < sp || at - sp > UINT32_MAX || !holds(u, at, pc))
 			goto out_drop;
 		s->slots[i] = (uint32_t)(at - sp);
 	}

@@ -32,7 +32,8 @@ struct wf_waits {
 	size_t *by_child_tid; /* ... by child_tid */
 };
 
-static const struct wf_threads *sort_threads; /* qsort() has no argument for it; the command has one thread */
+static const struct wf_threads
+	*sort_threads; /* qsort() has no argument for it; the command has one thread */
 
 static int by_tid(const void *a, const void *b)
 {
@@ -130,22 +131,87 @@ const char *wf_waits_call_name(long nr)
 		const char *name;
 	} calls[] = {
 #define CALL(name) { SYS_##name, #name }
-		CALL(read), CALL(write), CALL(open), CALL(openat), CALL(close), CALL(poll),
-		CALL(ppoll), CALL(select), CALL(pselect6), CALL(ioctl), CALL(pread64),
-		CALL(pwrite64), CALL(readv), CALL(writev), CALL(preadv), CALL(pwritev),
-		CALL(preadv2), CALL(pwritev2), CALL(sched_yield), CALL(pause), CALL(nanosleep),
-		CALL(clock_nanosleep), CALL(sendfile), CALL(connect), CALL(accept), CALL(accept4),
-		CALL(sendto), CALL(recvfrom), CALL(sendmsg), CALL(recvmsg), CALL(sendmmsg),
-		CALL(recvmmsg), CALL(wait4), CALL(waitid), CALL(semop), CALL(semtimedop),
-		CALL(msgsnd), CALL(msgrcv), CALL(fcntl), CALL(flock), CALL(fsync), CALL(fdatasync),
-		CALL(sync), CALL(truncate), CALL(ftruncate), CALL(getdents64), CALL(rename),
-		CALL(mkdir), CALL(unlink), CALL(stat), CALL(fstat), CALL(lstat), CALL(newfstatat),
-		CALL(statx), CALL(futex), CALL(epoll_wait), CALL(epoll_pwait), CALL(epoll_pwait2),
-		CALL(rt_sigtimedwait), CALL(rt_sigsuspend), CALL(mq_timedsend),
-		CALL(mq_timedreceive), CALL(splice), CALL(tee), CALL(vmsplice), CALL(mmap),
-		CALL(munmap), CALL(mprotect), CALL(madvise), CALL(msync), CALL(clone), CALL(clone3),
-		CALL(fork), CALL(vfork), CALL(execve), CALL(io_uring_enter), CALL(restart_syscall),
-		CALL(copy_file_range), CALL(getrandom), CALL(membarrier), CALL(fallocate),
+		CALL(read),
+		CALL(write),
+		CALL(open),
+		CALL(openat),
+		CALL(close),
+		CALL(poll),
+		CALL(ppoll),
+		CALL(select),
+		CALL(pselect6),
+		CALL(ioctl),
+		CALL(pread64),
+		CALL(pwrite64),
+		CALL(readv),
+		CALL(writev),
+		CALL(preadv),
+		CALL(pwritev),
+		CALL(preadv2),
+		CALL(pwritev2),
+		CALL(sched_yield),
+		CALL(pause),
+		CALL(nanosleep),
+		CALL(clock_nanosleep),
+		CALL(sendfile),
+		CALL(connect),
+		CALL(accept),
+		CALL(accept4),
+		CALL(sendto),
+		CALL(recvfrom),
+		CALL(sendmsg),
+		CALL(recvmsg),
+		CALL(sendmmsg),
+		CALL(recvmmsg),
+		CALL(wait4),
+		CALL(waitid),
+		CALL(semop),
+		CALL(semtimedop),
+		CALL(msgsnd),
+		CALL(msgrcv),
+		CALL(fcntl),
+		CALL(flock),
+		CALL(fsync),
+		CALL(fdatasync),
+		CALL(sync),
+		CALL(truncate),
+		CALL(ftruncate),
+		CALL(getdents64),
+		CALL(rename),
+		CALL(mkdir),
+		CALL(unlink),
+		CALL(stat),
+		CALL(fstat),
+		CALL(lstat),
+		CALL(newfstatat),
+		CALL(statx),
+		CALL(futex),
+		CALL(epoll_wait),
+		CALL(epoll_pwait),
+		CALL(epoll_pwait2),
+		CALL(rt_sigtimedwait),
+		CALL(rt_sigsuspend),
+		CALL(mq_timedsend),
+		CALL(mq_timedreceive),
+		CALL(splice),
+		CALL(tee),
+		CALL(vmsplice),
+		CALL(mmap),
+		CALL(munmap),
+		CALL(mprotect),
+		CALL(madvise),
+		CALL(msync),
+		CALL(clone),
+		CALL(clone3),
+		CALL(fork),
+		CALL(vfork),
+		CALL(execve),
+		CALL(io_uring_enter),
+		CALL(restart_syscall),
+		CALL(copy_file_range),
+		CALL(getrandom),
+		CALL(membarrier),
+		CALL(fallocate),
 #undef CALL
 	};
 
@@ -217,8 +283,8 @@ static void read_inet(struct wf_waits *w, const char *name)
 		unsigned int state;
 		unsigned long inode;
 
-		if (sscanf(line, " %*u: %63s %63s %x %*s %*s %*s %*u %*d %lu", local, remote, &state,
-			   &inode) != 4)
+		if (sscanf(line, " %*u: %63s %63s %x %*s %*s %*s %*u %*d %lu", local, remote,
+			   &state, &inode) != 4)
 			continue;
 		address_text(local, here, sizeof(here));
 		address_text(remote, there, sizeof(there));
@@ -315,13 +381,12 @@ static const char *kind_by_frames(struct wf_waits *w, const struct wf_dump_threa
 	static const struct {
 		const char *part, *kind;
 	} known[] = {
-		{ "pthread_mutex", "mutex" },	     { "lll_lock_wait", "mutex" },
-		{ "pthread_cond", "condition" },     { "sem_", "semaphore" },
-		{ "new_sem_", "semaphore" },
-		{ "pthread_rwlock", "rwlock" },	     { "pthread_barrier", "barrier" },
-		{ "pthread_join", "join" },	     { "pthread_clockjoin", "join" },
-		{ "pthread_timedjoin", "join" },     { "pthread_once", "once" },
-		{ "std::__atomic_wait", "atomic" },
+		{ "pthread_mutex", "mutex" },     { "lll_lock_wait", "mutex" },
+		{ "pthread_cond", "condition" },  { "sem_", "semaphore" },
+		{ "new_sem_", "semaphore" },      { "pthread_rwlock", "rwlock" },
+		{ "pthread_barrier", "barrier" }, { "pthread_join", "join" },
+		{ "pthread_clockjoin", "join" },  { "pthread_timedjoin", "join" },
+		{ "pthread_once", "once" },       { "std::__atomic_wait", "atomic" },
 	};
 
 	for (size_t i = 0; i < d->nr_frames && i < 24; i++) {
@@ -365,32 +430,48 @@ static void say_address(struct wf_waits *w, uint64_t address, char *out, size_t 
 	snprintf(out, bytes, "%.128s%s at %#llx", symbol, plus, (unsigned long long)address);
 }
 
+/* An address that belongs to something else may look like a mutex: the owner must be a thread of ours. */
+static const struct wf_dump_thread *mutex_owner(struct wf_waits *w, uint64_t address)
+{
+	struct glibc_mutex m;
+
+	if (!wf_target_read(w->target, address, &m, sizeof(m)) || !m.lock || !m.owner ||
+	    !m.nr_users || m.kind < 0 || m.kind >= 1024)
+		return NULL;
+	return find(w, w->by_tid, tid_key, m.owner);
+}
+
+const struct wf_dump_thread *wf_waits_owner(struct wf_waits *w, const struct wf_dump_thread *d)
+{
+	const struct wf_dump_thread *joined;
+
+	if (!d->wait_what || strcmp(wf_layout_name(w->layout, "state", d->state), "parked") != 0 ||
+	    strcmp(wf_layout_name(w->layout, "wait", d->wait_kind), "futex") != 0)
+		return NULL;
+	joined = find(w, w->by_child_tid, child_tid_key, d->wait_what);
+	return joined ? joined : mutex_owner(w, d->wait_what);
+}
+
 static void describe_futex(struct wf_waits *w, const struct wf_dump_thread *d,
 			   struct wf_wait_text *out)
 {
 	const struct wf_dump_thread *other = find(w, w->by_child_tid, child_tid_key, d->wait_what);
 	const char *kind = kind_by_frames(w, d);
 	char object[256], owner[96] = "";
-	struct glibc_mutex m;
 
 	snprintf(out->kind, sizeof(out->kind), "%s", kind ? kind : "futex");
-	say_address(w, d->wait_what, object, sizeof(object));
 	if (other && other != d && d->wait_what) {
 		snprintf(out->kind, sizeof(out->kind), "join");
 		out->owner = other->tid;
 		say_thread(out->what, sizeof(out->what), "end of", other);
 		return;
 	}
-	/* An address that belongs to something else may look like a mutex: the owner must be a thread of ours. */
-	if ((!kind || strcmp(kind, "mutex") == 0) &&
-	    wf_target_read(w->target, d->wait_what, &m, sizeof(m)) && m.lock && m.owner &&
-	    m.nr_users && m.kind >= 0 && m.kind < 1024) {
-		other = find(w, w->by_tid, tid_key, m.owner);
-		if (other) {
-			snprintf(out->kind, sizeof(out->kind), "mutex");
-			out->owner = other->tid;
-			say_thread(owner, sizeof(owner), ", held by", other);
-		}
+	say_address(w, d->wait_what, object, sizeof(object));
+	other = !kind || strcmp(kind, "mutex") == 0 ? mutex_owner(w, d->wait_what) : NULL;
+	if (other) {
+		snprintf(out->kind, sizeof(out->kind), "mutex");
+		out->owner = other->tid;
+		say_thread(owner, sizeof(owner), ", held by", other);
 	}
 	snprintf(out->what, sizeof(out->what), "%s%s", object, owner);
 }
@@ -409,8 +490,9 @@ static void describe_signals(uint64_t set, char *out, size_t bytes)
 
 		if (!(set & (1ull << (s - 1))))
 			continue;
-		len += (size_t)(name ? snprintf(out + len, bytes - len, "%s%s", len ? " " : "", name) :
-				       snprintf(out + len, bytes - len, "%s%d", len ? " " : "", s));
+		len += (size_t)(name ? snprintf(out + len, bytes - len, "%s%s", len ? " " : "",
+						name)
+				     : snprintf(out + len, bytes - len, "%s%d", len ? " " : "", s));
 	}
 }
 

@@ -6,14 +6,14 @@
 #include "linux/abi.h"
 #include "sched/runtime.h"
 
-#define FIELD(type, member)                                                                      \
-	{                                                                                        \
-		#type "." #member, (uint32_t)offsetof(struct type, member),                      \
-			(uint32_t)sizeof(((struct type *)0)->member)                             \
+#define FIELD(type, member)                                                                        \
+	{                                                                                          \
+#type "." #member, (uint32_t)offsetof(struct type, member),                        \
+			(uint32_t)sizeof(((struct type *)0)->member)                               \
 	}
-#define SIZE(type)                                                                               \
-	{                                                                                        \
-		#type, 0, (uint32_t)sizeof(struct type)                                          \
+#define SIZE(type)                                                                                 \
+	{                                                                                          \
+#type, 0, (uint32_t)sizeof(struct type)                                            \
 	}
 
 static const struct wf_inspect_field fields[] = {
@@ -102,17 +102,17 @@ static const struct wf_inspect_field fields[] = {
 	{ "save_area.uc", WF_SAVE_AREA_UC, sizeof(void *) },
 };
 
-#define STATE(value, name)                                                                       \
-	{                                                                                        \
-		"state", name, value                                                             \
+#define STATE(value, name)                                                                         \
+	{                                                                                          \
+		"state", name, value                                                               \
 	}
-#define WAIT(value, name)                                                                        \
-	{                                                                                        \
-		"wait", name, value                                                              \
+#define WAIT(value, name)                                                                          \
+	{                                                                                          \
+		"wait", name, value                                                                \
 	}
-#define EVENT(value, name)                                                                       \
-	{                                                                                        \
-		"event", name, value                                                             \
+#define EVENT(value, name)                                                                         \
+	{                                                                                          \
+		"event", name, value                                                               \
 	}
 
 static const struct wf_inspect_value values[] = {

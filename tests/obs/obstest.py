@@ -30,8 +30,9 @@ def environment(**changes):
 class Victim:
     """The waiters program, running; under weft unless native."""
 
-    def __init__(self, threads=0, workers=2, native=False, dir=None, **changes):
-        command = [WAITERS, str(threads)]
+    def __init__(self, threads=0, workers=2, native=False, dir=None,
+                 deadlock=False, **changes):
+        command = [WAITERS, str(threads), *(["deadlock"] if deadlock else [])]
         if not native:
             command = [WEFT, "run", "--workers", str(workers), "--", *command]
         self.process = subprocess.Popen(

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -100,6 +101,53 @@ class Dump(ObsTest):
         self.assertIn(f'held by thread {v.pid}', text)
         for function, _ in PLACES.values():
             self.assertIn(function, text)
+
+    def test_a_deadlock_is_named(self):
+        v = self.victim(deadlock=True)
+        dump = self.look(v.pid)
+        threads = by_name(dump)
+        self.assertEqual([sorted(c) for c in dump["deadlocks"]],
+                         [sorted([threads["left"]["tid"], threads["right"]["tid"]])])
+        text = self.dump(v.pid)
+        self.assertIn("DEADLOCK of 2 threads", text)
+        self.assertIn("waits for mutex right at", text)
+        self.assertIn("waits for mutex left at", text)
+
+    def test_no_deadlock_is_claimed_where_there_is_none(self):
+        self.assertEqual(self.look(self.victim(threads=100).pid)["deadlocks"], [])
+
+    def test_a_stopped_process_stays_stopped(self):
+        v = self.victim()
+        os.kill(v.pid, signal.SIGSTOP)
+        self.wait_state(v.pid, "T")
+        self.assert_places(self.look(v.pid))
+        self.wait_state(v.pid, "T")
+        os.kill(v.pid, signal.SIGCONT)
+        before = v.counters()
+        self.assertGreater(sum(v.counters()), sum(before))
+
+    def wait_state(self, pid, wanted):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+                state = f.read().rsplit(")", 1)[1].split()[0]
+            if state == wanted:
+                return
+            time.sleep(0.01)
+        self.fail(f"the process is in state {state}, not {wanted}")
+
+    def test_a_dump_that_is_killed_leaves_the_program_running(self):
+        v = self.victim(threads=2000)
+        for delay in (0.001, 0.003, 0.006, 0.01, 0.02, 0.04):
+            dump = subprocess.Popen([obstest.WEFT, "dump", str(v.pid)], env=obstest.environment(),
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            dump.kill()
+            dump.wait()
+            before = v.counters()
+            time.sleep(0.05)
+            self.assertGreater(sum(v.counters()), sum(before))
+        self.assertEqual(v.end()[0], 0)
 
     def test_equal_stacks_are_shown_once(self):
         v = self.victim(threads=300)

@@ -2,7 +2,7 @@
 /*
  * The victim of the dump tests: one thread waits in each of a dozen known functions, two are busy.
  *
- * Usage: waiters [THREADS]: so many more threads wait on one condition. Prints "ready" when all are where
+ * Usage: waiters [THREADS [deadlock]]: so many more threads wait on one condition; two for each other. Prints "ready" when all are where
  * they belong, then answers each line on standard input with the busy counter; ends at its end.
  */
 #include <errno.h>
@@ -123,15 +123,36 @@ NOINLINE static void is_interrupted(void)
 	STAY();
 }
 
+static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
+static sem_t has_left, has_right;
+
+NOINLINE static void takes_left_first(void)
+{
+	pthread_mutex_lock(&left);
+	sem_post(&has_left);
+	sem_wait(&has_right);
+	pthread_mutex_lock(&right);
+	STAY();
+}
+
+NOINLINE static void takes_right_first(void)
+{
+	pthread_mutex_lock(&right);
+	sem_post(&has_right);
+	sem_wait(&has_left);
+	pthread_mutex_lock(&left);
+	STAY();
+}
+
 static void (*const stories[])(void) = {
-	waits_for_mutex, waits_for_cond,  waits_for_sem,  waits_in_read, waits_in_accept,
-	waits_in_sleep,	 waits_in_poll,	  waits_for_join, waits_in_pause, is_interrupted,
-	spins,		 spins_too,
+	waits_for_mutex, waits_for_cond, waits_for_sem, waits_in_read,
+	waits_in_accept, waits_in_sleep, waits_in_poll, waits_for_join,
+	waits_in_pause,  is_interrupted, spins,         spins_too,
 };
 
 static const char *const names[] = {
-	"mutex", "cond", "sem",	  "read",	 "accept", "sleep",
-	"poll",	 "join", "pause", "interrupted", "spin",   "spin-too",
+	"mutex", "cond", "sem",   "read",        "accept", "sleep",
+	"poll",  "join", "pause", "interrupted", "spin",   "spin-too",
 };
 
 struct start {
@@ -170,6 +191,15 @@ static void start_all(void)
 	}
 }
 
+static void start_deadlock(void)
+{
+	static struct start a = { takes_left_first, "left" }, b = { takes_right_first, "right" };
+	pthread_t t;
+
+	must((errno = pthread_create(&t, NULL, run, &a)) == 0, "pthread_create");
+	must((errno = pthread_create(&t, NULL, run, &b)) == 0, "pthread_create");
+}
+
 static void start_crowd(int nr)
 {
 	static struct start crowd = { waits_for_cond, "crowd" };
@@ -198,8 +228,12 @@ int main(int argc, char **argv)
 	     "listen");
 	must(pipe(pipe_fds) == 0 && pipe(poll_fds) == 0, "pipe");
 	sem_init(&sem, 0, 0);
+	sem_init(&has_left, 0, 0);
+	sem_init(&has_right, 0, 0);
 	pthread_mutex_lock(&held_mutex);
 	start_crowd(nr < MAX_THREADS ? nr : MAX_THREADS);
+	if (argc > 2)
+		start_deadlock();
 	start_all();
 	/* Both spinners have run, so everybody before them in the queues has too. */
 	while (!counter || !other_counter)
