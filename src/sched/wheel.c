@@ -3,8 +3,7 @@
 #include "sched/wheel.h"
 #include "base/die.h"
 
-#define SCAN_LIMIT 32 /* entries read to find a slot's exact minimum; beyond, an estimate within 50 us will do */
-#define ESTIMATE_NS (50 * WF_US)
+#define SCAN_LIMIT 32 /* entries read to find a far slot's exact minimum; beyond, its beginning will do */
 
 void wf_wheel_init(struct wf_wheel *w, int64_t now)
 {
@@ -28,8 +27,21 @@ static void place(struct wf_wheel *w, struct wf_timer *t)
 	w->used[level] |= 1ul << slot;
 }
 
-/* First slot of a level that is used; a level's slots never wrap, since place() goes by differing bits. */
-static int64_t earliest_in(struct wf_wheel *w, unsigned level, int64_t now)
+/* When a slot that lies in the future begins. */
+static int64_t slot_begin(const struct wf_wheel *w, unsigned level, unsigned slot)
+{
+	unsigned shift = (level + 1) * WF_WHEEL_BITS;
+	int64_t base = level + 1 == WF_WHEEL_LEVELS ? 0 : w->tick >> shift << shift;
+
+	return base + ((int64_t)slot << (level * WF_WHEEL_BITS));
+}
+
+/*
+ * The earliest deadline in the first slot of a level that is used; a level's slots never wrap, since place()
+ * goes by differing bits. A crowded slot far away is not read: it is looked at again when it begins, and its
+ * timers move to lower levels. The lowest level is always read, as fire_slot() does.
+ */
+static int64_t earliest_in(struct wf_wheel *w, unsigned level)
 {
 	while (w->used[level]) {
 		unsigned slot = (unsigned)__builtin_ctzl(w->used[level]);
@@ -43,8 +55,8 @@ static int64_t earliest_in(struct wf_wheel *w, unsigned level, int64_t now)
 		}
 		wf_list_for_each_safe(n, tmp, head) {
 			best = WF_MIN(best, container_of(n, struct wf_timer, link)->deadline);
-			if (++seen == SCAN_LIMIT)
-				return WF_MIN(best, now + ESTIMATE_NS);
+			if (level && ++seen == SCAN_LIMIT)
+				return slot_begin(w, level, slot) << WF_WHEEL_SHIFT;
 		}
 		return best;
 	}
@@ -52,12 +64,12 @@ static int64_t earliest_in(struct wf_wheel *w, unsigned level, int64_t now)
 }
 
 /* Every timer of a level fires before every timer of the levels above: they differ in higher bits. */
-static void refresh_next(struct wf_wheel *w, int64_t now)
+static void refresh_next(struct wf_wheel *w)
 {
 	int64_t next = WF_NEVER;
 
 	for (unsigned l = 0; l < WF_WHEEL_LEVELS && next == WF_NEVER; l++)
-		next = earliest_in(w, l, now);
+		next = earliest_in(w, l);
 	wf_store_seq_cst(&w->next, next);
 }
 
@@ -139,13 +151,7 @@ static int64_t next_used_tick(struct wf_wheel *w, int64_t limit)
 
 		if (later) {
 			unsigned slot = (unsigned)__builtin_ctzl(later);
-			int64_t base = l + 1 == WF_WHEEL_LEVELS
-					       ? 0
-					       : w->tick >> ((l + 1) * WF_WHEEL_BITS)
-							 << ((l + 1) * WF_WHEEL_BITS);
-			int64_t tick = base + ((int64_t)slot << (l * WF_WHEEL_BITS));
-
-			return WF_MIN(tick, limit);
+			return WF_MIN(slot_begin(w, l, slot), limit);
 		}
 	}
 	return limit;
@@ -165,7 +171,7 @@ int wf_wheel_expire(struct wf_wheel *w, int64_t now)
 			break;
 		advance_to(w, next_used_tick(w, now_tick));
 	}
-	refresh_next(w, now);
+	refresh_next(w);
 	wf_spin_unlock(&w->lock);
 	return fired;
 }
