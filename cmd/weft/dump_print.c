@@ -34,6 +34,11 @@ static const char *grouped(char out[32], unsigned long long n)
 	return out;
 }
 
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static const char *seconds(char out[32], double s)
 {
 	if (s < 0)
@@ -489,6 +494,7 @@ void wf_print_text(const struct wf_dump_view *v)
 {
 	const struct wf_threads *s = v->threads;
 	char program[512], number[32], time[32];
+	size_t nr_kthreads = s->is_started ? s->nr_kthreads : v->target->nr_lwps;
 	double up = uptime(v->target);
 
 	printf("%s, process %d", clean(program, sizeof(program), v->target->program),
@@ -499,8 +505,9 @@ void wf_print_text(const struct wf_dump_view *v)
 		printf(", ended by SIG%s", sigabbrev_np(v->target->core_signal)
 						   ? sigabbrev_np(v->target->core_signal)
 						   : "?");
-	printf(": %zu workers, %zu kernel threads, %s threads\n", s->nr_workers,
-	       s->is_started ? s->nr_kthreads : v->target->nr_lwps, grouped(number, s->nr_alive));
+	printf(": %zu worker%s, %zu kernel thread%s, %s thread%s\n", s->nr_workers,
+	       plural(s->nr_workers), nr_kthreads, plural(nr_kthreads),
+	       grouped(number, s->nr_alive), plural(s->nr_alive));
 	if (!v->target->is_core)
 		printf("stood still for %.1f ms\n", (double)v->target->stopped_us / 1e3);
 	if (!s->is_started)
