@@ -28,8 +28,10 @@ static struct wf_thread *take_from(struct wf_level *l)
 
 static void append(struct wf_array *a, struct wf_thread *t)
 {
-	append_to(&a->level[t->level], t);
-	a->bitmap |= 1ul << t->level;
+	unsigned level = wf_load_relaxed(&t->level); /* once: others may change it at any time */
+
+	append_to(&a->level[level], t);
+	a->bitmap |= 1ul << level;
 }
 
 static struct wf_thread *take_first(struct wf_array *a)

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sched/runq: who runs next. */
+#include "sched/runq.h"
+
+#include <stdlib.h>
+
+#include "tap.h"
+
+#define NR 200
+
+static struct wf_runq q, other;
+static struct wf_thread threads[NR];
+static bool new_slice;
+
+static void reset(void)
+{
+	q = other = (struct wf_runq){ 0 };
+	for (int i = 0; i < NR; i++)
+		threads[i] = (struct wf_thread){ .level = WF_LEVEL_NORMAL, .index = (uint32_t)i };
+}
+
+static void push(int i, enum wf_place place)
+{
+	wf_runq_push(&q, &threads[i], place);
+}
+
+/* Index of the next thread, -1 when the queue is empty. */
+static int pop(struct wf_runq *from)
+{
+	struct wf_thread *t = wf_runq_pop(from, &new_slice);
+
+	return t ? (int)t->index : -1;
+}
+
+TEST(first_come_first_served_within_a_level)
+{
+	reset();
+	for (int i = 0; i < 5; i++)
+		push(i, WF_PLACE_TAIL);
+	CHECK_EQ(wf_runq_nr(&q), 5);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(pop(&q), i);
+	CHECK_EQ(pop(&q), -1);
+	CHECK_EQ(wf_runq_nr(&q), 0);
+}
+
+TEST(lower_levels_run_first)
+{
+	reset();
+	threads[0].level = WF_LEVELS - 1;
+	threads[2].level = 0;
+	for (int i = 0; i < 3; i++)
+		push(i, WF_PLACE_TAIL);
+	CHECK_EQ(pop(&q), 2);
+	CHECK_EQ(pop(&q), 1);
+	CHECK_EQ(pop(&q), 0);
+}
+
+TEST(woken_threads_run_before_the_others)
+{
+	reset();
+	push(0, WF_PLACE_TAIL);
+	push(1, WF_PLACE_WOKEN);
+	push(2, WF_PLACE_WOKEN);
+	CHECK_EQ(pop(&q), 1);
+	CHECK_EQ(pop(&q), 2);
+	CHECK_EQ(pop(&q), 0);
+}
+
+TEST(expired_threads_wait_until_all_active_ones_ran)
+{
+	reset();
+	threads[0].level = 0;
+	push(0, WF_PLACE_EXPIRED);
+	push(1, WF_PLACE_TAIL);
+	CHECK_EQ(pop(&q), 1);
+	push(2, WF_PLACE_TAIL);
+	CHECK_EQ(pop(&q), 2);
+	CHECK_EQ(pop(&q), 0);
+	push(3, WF_PLACE_EXPIRED);
+	CHECK_EQ(pop(&q), 3);
+}
+
+TEST(a_hand_off_runs_next_and_inherits_the_slice)
+{
+	reset();
+	push(0, WF_PLACE_WOKEN);
+	push(1, WF_PLACE_HANDOFF);
+	CHECK_EQ(pop(&q), 1);
+	CHECK(!new_slice);
+	CHECK_EQ(pop(&q), 0);
+	CHECK(new_slice);
+}
+
+TEST(the_last_of_two_hand_offs_wins_the_slot)
+{
+	reset();
+	push(0, WF_PLACE_HANDOFF);
+	push(1, WF_PLACE_HANDOFF);
+	CHECK_EQ(wf_runq_nr(&q), 2);
+	CHECK_EQ(pop(&q), 1);
+	CHECK_EQ(pop(&q), 0);
+}
+
+TEST(hand_offs_in_a_row_come_to_an_end)
+{
+	int nr_in_a_row = 0;
+
+	reset();
+	push(0, WF_PLACE_WOKEN);
+	push(1, WF_PLACE_HANDOFF);
+	while (pop(&q) == 1 && nr_in_a_row < 100) {
+		nr_in_a_row++;
+		push(1, WF_PLACE_HANDOFF);
+	}
+	CHECK_EQ(nr_in_a_row, 16);
+	CHECK_EQ(pop(&q), 1);
+}
+
+TEST(a_level_changed_in_the_queue_loses_nobody)
+{
+	reset();
+	push(0, WF_PLACE_TAIL);
+	push(1, WF_PLACE_TAIL);
+	threads[0].level = 3;
+	threads[1].level = 30;
+	CHECK_EQ(pop(&q), 0);
+	CHECK_EQ(pop(&q), 1);
+	CHECK_EQ(pop(&q), -1);
+	push(0, WF_PLACE_TAIL);
+	push(1, WF_PLACE_TAIL);
+	CHECK_EQ(pop(&q), 0);
+	CHECK_EQ(pop(&q), 1);
+}
+
+TEST(a_thief_takes_half)
+{
+	reset();
+	for (int i = 0; i < 10; i++)
+		push(i, i % 2 ? WF_PLACE_TAIL : WF_PLACE_EXPIRED);
+	CHECK_EQ(wf_runq_steal(&other, &q, false), 5);
+	CHECK_EQ(wf_runq_nr(&q), 5);
+	CHECK_EQ(wf_runq_nr(&other), 5);
+	for (int i = 0; i < 5; i++) {
+		CHECK(pop(&q) >= 0);
+		CHECK(pop(&other) >= 0);
+	}
+	CHECK_EQ(pop(&q), -1);
+	CHECK_EQ(pop(&other), -1);
+}
+
+TEST(a_thief_takes_the_last_one_and_not_too_many)
+{
+	reset();
+	push(0, WF_PLACE_TAIL);
+	CHECK_EQ(wf_runq_steal(&other, &q, false), 1);
+	CHECK_EQ(wf_runq_nr(&q), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, true), 0);
+	for (int i = 1; i < NR; i++)
+		push(i, WF_PLACE_TAIL);
+	CHECK_EQ(wf_runq_steal(&other, &q, true), 32);
+}
+
+TEST(a_hand_off_is_stolen_only_when_asked_for)
+{
+	reset();
+	push(0, WF_PLACE_HANDOFF);
+	CHECK_EQ(wf_runq_steal(&other, &q, false), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, true), 1);
+	CHECK_EQ(wf_runq_nr(&q), 0);
+	push(1, WF_PLACE_HANDOFF);
+	push(2, WF_PLACE_TAIL);
+	CHECK_EQ(wf_runq_steal(&other, &q, true), 1);
+	CHECK_EQ(pop(&q), 1);
+}
+
+TEST(a_locked_queue_is_not_waited_for)
+{
+	reset();
+	push(0, WF_PLACE_TAIL);
+	wf_spin_lock(&q.lock);
+	CHECK_EQ(wf_runq_steal(&other, &q, true), 0);
+	wf_spin_unlock(&q.lock);
+}
+
+/* Whatever is done, each thread is in one queue at most and none gets lost. */
+TEST(random_operations_lose_nobody)
+{
+	const char *text = getenv("WEFT_SEED");
+	uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
+	static bool queued[NR];
+	int nr_queued = 0, nr_bad = 0;
+
+	tap_note("WEFT_SEED=%llu", (unsigned long long)seed);
+	reset();
+	for (int i = 0; i < NR; i++)
+		queued[i] = false;
+	for (int step = 0; step < 200000; step++) {
+		struct wf_runq *from = seed >> 60 & 1 ? &q : &other;
+		int i;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		i = (int)((seed >> 33) % NR);
+		threads[i].level = (uint8_t)((seed >> 45) % WF_LEVELS);
+		switch (seed >> 41 & 3) {
+		case 0:
+			i = pop(from);
+			nr_bad += i >= 0 && !queued[i];
+			if (i >= 0) {
+				queued[i] = false;
+				nr_queued--;
+			}
+			break;
+		case 1:
+			(void)wf_runq_steal(from == &q ? &other : &q, from, seed >> 50 & 1);
+			break;
+		default:
+			if (queued[i])
+				break;
+			wf_runq_push(from, &threads[i], (enum wf_place)(seed >> 43 & 3));
+			queued[i] = true;
+			nr_queued++;
+		}
+		nr_bad += (int)(wf_runq_nr(&q) + wf_runq_nr(&other)) != nr_queued;
+	}
+	for (int i; (i = pop(&q)) >= 0 || (i = pop(&other)) >= 0; nr_queued--) {
+		nr_bad += !queued[i];
+		queued[i] = false;
+	}
+	CHECK_EQ(nr_queued, 0);
+	CHECK_EQ(nr_bad, 0);
+}
