@@ -335,5 +335,7 @@ class WeftWorkers(gdb.Command):
             print(f"kernel thread {rt.field(k, 'wf_kthread.tid')}: {role}{has}")
 
 
+# The kick that interrupts workers is no event of the program.
+gdb.execute("handle SIG33 nostop noprint pass", to_string=True)
 for command in (InfoWeft, Weft, WeftBt, WeftApply, WeftThread, WeftWorkers):
     command()

@@ -25,6 +25,7 @@ PLACES = {
     "interrupted": ("is_interrupted", None),
 }
 SPINNERS = {"spin": "spins", "spin-too": "spins_too"}
+FLOCK = 73  # the number of the call on x86-64
 SCRIPT = os.environ["WEFT_GDB_SCRIPT"]
 
 
@@ -48,6 +49,8 @@ class Dump(ObsTest):
             self.assertEqual(threads[name]["state"], "parked", name)
             if kind:
                 self.assertEqual(threads[name]["waits_for"]["kind"], kind, name)
+        self.assertIn("waits_in_flock", functions(threads["flock"]))
+        self.assertEqual(threads["flock"]["call"], FLOCK)
         for name, function in SPINNERS.items():
             self.assertIn(function, functions(threads[name]), name)
             self.assertIn(threads[name]["state"], ("running", "ready"), name)
@@ -55,8 +58,8 @@ class Dump(ObsTest):
     def test_every_thread_is_found_where_it_waits(self):
         v = self.victim()
         dump = self.look(v.pid)
-        self.assertEqual(dump["nr_threads"], 13)
-        self.assertEqual(len(dump["threads"]), 13)
+        self.assertEqual(dump["nr_threads"], 14)
+        self.assertEqual(len(dump["threads"]), 14)
         self.assert_places(dump)
         threads = by_name(dump)
         self.assertEqual(threads["mutex"]["waits_for"]["owner"], v.pid)
@@ -161,7 +164,7 @@ class Dump(ObsTest):
     def test_a_limit_is_said(self):
         text = self.dump("--limit", "10", "--no-group", self.victim(threads=20).pid)
         self.assertEqual(text.count("\nthread "), 10)
-        self.assertIn("... and 23 more threads; see --limit", text)
+        self.assertIn("... and 24 more threads; see --limit", text)
 
     def test_ten_thousand_threads_are_shown_in_time(self):
         v = self.victim(threads=10000)

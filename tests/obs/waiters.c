@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,6 +100,20 @@ NOINLINE static void waits_in_pause(void)
 	STAY();
 }
 
+/* A call that only the kernel can answer: the thread blocks in it with its kernel thread. */
+NOINLINE static void waits_in_flock(void)
+{
+	char path[64];
+	int a = memfd_create("lock", 0), b;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", a);
+	b = open(path, O_RDWR);
+	if (a < 0 || b < 0 || flock(a, LOCK_EX) < 0)
+		abort();
+	(void)flock(b, LOCK_EX);
+	STAY();
+}
+
 NOINLINE static void spins(void)
 {
 	for (;;)
@@ -145,14 +161,14 @@ NOINLINE static void takes_right_first(void)
 }
 
 static void (*const stories[])(void) = {
-	waits_for_mutex, waits_for_cond, waits_for_sem, waits_in_read,
-	waits_in_accept, waits_in_sleep, waits_in_poll, waits_for_join,
-	waits_in_pause,  is_interrupted, spins,         spins_too,
+	waits_for_mutex, waits_for_cond, waits_for_sem,  waits_in_read,  waits_in_accept,
+	waits_in_sleep,  waits_in_poll,  waits_for_join, waits_in_pause, is_interrupted,
+	waits_in_flock,  spins,          spins_too,
 };
 
 static const char *const names[] = {
-	"mutex", "cond", "sem",   "read",        "accept", "sleep",
-	"poll",  "join", "pause", "interrupted", "spin",   "spin-too",
+	"mutex", "cond",  "sem",         "read",  "accept", "sleep",    "poll",
+	"join",  "pause", "interrupted", "flock", "spin",   "spin-too",
 };
 
 struct start {
