@@ -15,7 +15,7 @@
 
 #define SEARCH_ROUNDS 4 /* a few microseconds: waking another processor costs 10 or more on a virtual machine */
 #define PAUSES_PER_ROUND 40
-#define STAGGER_NS (4 * WF_MS) /* later sleepers look at the timers only if the first one did not */
+#define STAGGER_NS (4 * WF_MS) /* other sleepers look at the timers only if their keeper did not */
 
 /* A single hand-off on w, whose waker usually parks at once: it belongs there. Racy reads of stable objects. */
 static bool is_kept_handoff(struct wf_worker *w)
@@ -114,28 +114,47 @@ static bool steal(struct wf_kthread *k, bool take_handoff)
 	return false;
 }
 
-static int64_t sleep_time(uint32_t rank, int64_t now)
+/*
+ * One sleeper wakes exactly when the next timer fires, the others a little later. A sleeper that finds an
+ * earlier timer than the one that is kept takes over.
+ */
+static bool keep_timer(int64_t next)
 {
-	int64_t next = wf_load_seq_cst(&wf_rt.wheel.next);
+	int64_t kept = wf_load_seq_cst(&wf_rt.timer_kept);
 
-	if (next == WF_NEVER)
+	return next != WF_NEVER && (!kept || next < kept) && wf_cas(&wf_rt.timer_kept, &kept, next);
+}
+
+static void drop_timer(int64_t kept)
+{
+	(void)wf_cas(&wf_rt.timer_kept, &kept, (int64_t)0); /* not if another one took over */
+}
+
+static int64_t time_until(int64_t deadline, int64_t now)
+{
+	if (deadline == WF_NEVER)
 		return -1;
-	if (rank)
-		next += STAGGER_NS;
-	return next > now ? next - now : 0;
+	return deadline > now ? deadline - now : 0;
 }
 
 static void sleep_in_poller(struct wf_kthread *k)
 {
 	struct wf_worker *w = k->worker;
-	uint32_t rank = wf_fetch_add(&wf_rt.nr_idle, 1u);
+	uint32_t nr = wf_fetch_add(&wf_rt.nr_idle, 1u);
 	bool woken = false;
 
 	wf_fence_seq_cst(&wf_rt.nr_idle); /* our entry before our look at the queues; pairs with submitters */
 	if (!any_work(w)) {
+		int64_t next = wf_load_seq_cst(&wf_rt.wheel.next);
+		bool keeps = keep_timer(next);
+
 		k->count.idles++;
-		WF_TRACE(k, WF_EV_IDLE, rank, 0);
-		woken = wf_rt.io->poll(sleep_time(rank, sys_now()));
+		WF_TRACE(k, WF_EV_IDLE, nr, 0);
+		if (!keeps && next != WF_NEVER)
+			next += STAGGER_NS;
+		woken = wf_rt.io->poll(time_until(next, sys_now()));
+		if (keeps)
+			drop_timer(next);
 	}
 	wf_fetch_sub(&wf_rt.nr_idle, 1u);
 	if (woken) {

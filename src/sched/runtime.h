@@ -28,6 +28,7 @@ struct wf_runtime {
 	uint32_t nr_idle WF_ALIGNED(WF_CACHE_LINE); /* (a) kernel threads asleep, or about to be, in the poller */
 	uint32_t nr_searching;   /* (a) awake and looking for work, or a wake() on its way */
 	uint32_t nr_vacant;      /* (a) workers without a carrier */
+	int64_t timer_kept;      /* (a) some sleeper wakes exactly then; 0: nobody keeps a time */
 
 	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE); /* vacant and spare lists, kernel thread table */
 	struct wf_worker *vacant;      /* (q) */

@@ -176,7 +176,33 @@ static void setup(void)
 		machine_queue(&wf_rt.workers[0], machine_thread(script, &runs[i]));
 }
 
+static void sleep_again_and_again(void *arg)
+{
+	for (int i = 0; i < OPS_PER_THREAD; i++)
+		sleep_for((int64_t)(1 + model_random(50)) * 100 * WF_US);
+}
+
+static void setup_sleepers(void)
+{
+	nr_workers = 1 + model_random(3);
+	machine_reset(nr_workers);
+	for (uint32_t i = 0; i < nr_workers; i++)
+		(void)machine_kthread(&wf_rt.workers[i]);
+	(void)machine_door(monitor, NULL);
+	for (uint32_t i = 0; i < NR_THREADS; i++)
+		machine_queue(&wf_rt.workers[i % nr_workers], machine_thread(sleep_again_and_again, NULL));
+}
+
+static const struct model sleepers = { .setup = setup_sleepers, .check = machine_check };
 static const struct model simulation = { .setup = setup, .check = machine_check };
+
+/* Nobody computes here, so that time passes only while everybody sleeps. */
+TEST(idle_workers_wake_sleepers_on_time)
+{
+	latest = 0;
+	model_verify_walk(&sleepers, RUNS);
+	CHECK_EQ(latest, 0);
+}
 
 TEST(random_threads_all_end)
 {
