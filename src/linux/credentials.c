@@ -21,11 +21,16 @@ static struct {
 void lx_credentials_answer(struct wf_kthread *k)
 {
 	uint32_t seq = wf_load_acquire(&broadcast.seq);
+	uint32_t last = wf_load_acquire(&broadcast.answered[k->index]);
 
-	if (!wf_load_acquire(&broadcast.missing) || wf_load_relaxed(&broadcast.answered[k->index]) == seq)
+	/*
+	 * A kick may interrupt this very function on the same kernel thread and answer a later broadcast: so the
+	 * CAS claims the answer, and only forward.
+	 */
+	if (!wf_load_acquire(&broadcast.missing) || (int32_t)(seq - last) <= 0 ||
+	    !wf_cas(&broadcast.answered[k->index], &last, seq))
 		return;
 	(void)sys3(broadcast.nr, broadcast.args[0], broadcast.args[1], broadcast.args[2]);
-	wf_store_release(&broadcast.answered[k->index], seq);
 	(void)wf_fetch_sub(&broadcast.missing, 1u);
 }
 
