@@ -233,6 +233,7 @@ static int seize_new(struct wf_target *t, int *out_error)
 		if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
 			if (errno != ESRCH && !*out_error)
 				*out_error = errno;
+			l->is_refused = errno == EPERM;
 			continue;
 		}
 		l->is_held = true;
@@ -292,16 +293,19 @@ bool wf_target_stop(struct wf_target *t)
 {
 	int64_t limit = now_us() + STOP_LIMIT_MS * 1000;
 	int error = 0;
-	bool is_any = false;
+	bool is_any = false, is_refused = false;
 
 	if (t->is_core)
 		return true;
 	t->stopped_at = now_us();
 	for (int round = 0; round < STOP_ROUNDS && seize_new(t, &error); round++)
 		wait_stopped(t, limit);
-	for (size_t i = 0; i < t->nr_lwps; i++)
+	for (size_t i = 0; i < t->nr_lwps; i++) {
 		is_any |= t->lwps[i].is_held;
-	if (is_any)
+		/* A debugger that is just attaching has the first one before the others: leave them to it. */
+		is_refused |= t->lwps[i].tid == t->pid && t->lwps[i].is_refused;
+	}
+	if (is_any && !is_refused)
 		return true;
 	if (error == EPERM || error == EACCES)
 		return fail_permission(t);

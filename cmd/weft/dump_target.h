@@ -38,7 +38,7 @@ struct wf_target_lwp {
 	struct wf_regs regs;
 	long call; /* system call that it was stopped in, or -1 */
 	char name[16];
-	bool is_held, is_stopped;
+	bool is_held, is_stopped, is_refused;
 	int signal; /* arrived while it was being stopped: given back at the end */
 };
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 WEFT = os.environ["WEFT_COMMAND"]
@@ -104,6 +105,16 @@ class ObsTest(unittest.TestCase):
         done = weft("dump", *args)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def assert_goes_on(self, victim):
+        """Both busy threads get their turns, and main answers."""
+        before = victim.counters()
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            if all(now > then for now, then in zip(victim.counters(), before)):
+                return
+            time.sleep(0.01)
+        self.fail("the busy threads do not run any more")
 
     def assert_refused(self, done, *words):
         self.assertEqual(done.returncode, 125, done.stderr)
