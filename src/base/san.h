@@ -96,4 +96,24 @@ static WF_SAN_PLAIN void wf_san_arrive(void *fake)
 #endif
 }
 
+/*
+ * What a kernel thread owns passes from one of its contexts to the next without an atomic: it is the same
+ * kernel thread. The scheduler's own tests say so around their switches; programs get no such excuse.
+ */
+static WF_SAN_PLAIN void wf_san_hand_over(void *owner)
+{
+	(void)owner;
+#ifdef WF_SAN_THREAD
+	__tsan_release(owner);
+#endif
+}
+
+static WF_SAN_PLAIN void wf_san_take_over(void *owner)
+{
+	(void)owner;
+#ifdef WF_SAN_THREAD
+	__tsan_acquire(owner);
+#endif
+}
+
 #endif

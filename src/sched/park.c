@@ -16,7 +16,7 @@ void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what)
 
 	self->wait_kind = (uint8_t)kind;
 	self->wait_what = what;
-	self->wait_since = wf_rt.coarse_now;
+	self->wait_since = wf_load_relaxed(&wf_rt.coarse_now);
 	/* Before the thread is on any list: a waker that finds it there must see PARKING. */
 	wf_store_seq_cst(&self->state, WF_PARKING | flags);
 }

@@ -69,7 +69,7 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 		append(&q->array[!q->active], t);
 		break;
 	}
-	wf_store_relaxed(&q->nr, q->nr + 1);
+	wf_store_relaxed(&q->nr, wf_runq_nr(q) + 1);
 	wf_spin_unlock(&q->lock);
 }
 
@@ -104,7 +104,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 		q->handoff_streak = 0;
 	}
 	if (t)
-		wf_store_relaxed(&q->nr, q->nr - 1);
+		wf_store_relaxed(&q->nr, wf_runq_nr(q) - 1);
 	wf_spin_unlock(&q->lock);
 	return t;
 }
@@ -117,7 +117,7 @@ uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_hando
 	/* The kernel may have descheduled the holder: a thief has other victims. */
 	if (!wf_runq_nr(from) || !wf_spin_trylock(&from->lock))
 		return 0;
-	want = from->nr - (from->handoff ? 1 : 0);
+	want = wf_runq_nr(from) - (from->handoff ? 1 : 0);
 	want = WF_MIN((want + 1) / 2, (uint32_t)STEAL_MAX);
 	while (n < want && (taken[n] = take_queued(from)))
 		n++;
@@ -125,7 +125,7 @@ uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_hando
 		taken[n++] = from->handoff;
 		from->handoff = NULL;
 	}
-	wf_store_relaxed(&from->nr, from->nr - n);
+	wf_store_relaxed(&from->nr, wf_runq_nr(from) - n);
 	wf_spin_unlock(&from->lock);
 	for (uint32_t i = 0; i < n; i++)
 		wf_runq_push(to, taken[i], WF_PLACE_TAIL);

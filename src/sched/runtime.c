@@ -112,7 +112,7 @@ void wf_rt_make_vacant(struct wf_worker *w)
 	w->next_vacant = wf_rt.vacant;
 	wf_rt.vacant = w;
 	wf_store_relaxed(&w->is_vacant, 1u);
-	wf_store_seq_cst(&wf_rt.nr_vacant, wf_rt.nr_vacant + 1);
+	wf_store_seq_cst(&wf_rt.nr_vacant, wf_load_relaxed(&wf_rt.nr_vacant) + 1);
 	wf_spin_unlock(&wf_rt.lock);
 	/* Work may have been queued between the look and the list; its submitter saw no vacant worker. */
 	wf_fence_seq_cst(&wf_rt.nr_vacant);
@@ -134,7 +134,7 @@ struct wf_worker *wf_rt_take_vacant(void)
 	if (w) {
 		wf_rt.vacant = w->next_vacant;
 		wf_store_relaxed(&w->is_vacant, 0u);
-		wf_store_seq_cst(&wf_rt.nr_vacant, wf_rt.nr_vacant - 1);
+		wf_store_seq_cst(&wf_rt.nr_vacant, wf_load_relaxed(&wf_rt.nr_vacant) - 1);
 	}
 	wf_spin_unlock(&wf_rt.lock);
 	return w;

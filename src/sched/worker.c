@@ -130,14 +130,14 @@ static void prepare_to_run(struct wf_kthread *k, struct wf_thread *t)
 	wf_store_release(&t->kthread, k);
 	t->home = w;
 	t->nr_switches++;
-	w->slice_began = wf_load_relaxed(&wf_rt.coarse_now);
+	wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
 	k->count.switches++;
 	if (k->tls != t->tls) {
 		k->tls = t->tls;
 		wf_arch_set_tls(t->tls);
 	}
 	WF_TRACE(k, WF_EV_RUN, t->tid, 0);
-	k->cur = t;
+	wf_store_relaxed(&k->cur, t);
 }
 
 static void leave(struct wf_kthread *k, enum wf_prev_action action)
@@ -169,7 +169,7 @@ void wf_worker_switch_away(enum wf_prev_action action)
 		prepare_to_run(k, t);
 		wf_arch_switch(&self->sp, t->sp);
 	} else {
-		k->cur = NULL;
+		wf_store_relaxed(&k->cur, (struct wf_thread *)NULL);
 		wf_arch_switch(&self->sp, k->loop_sp);
 	}
 	wf_worker_finish_switch(wf_self_kthread()); /* maybe another kernel thread */
@@ -184,7 +184,7 @@ void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action)
 		prepare_to_run(k, t);
 		wf_arch_switch_last(t->sp);
 	}
-	k->cur = NULL;
+	wf_store_relaxed(&k->cur, (struct wf_thread *)NULL);
 	wf_arch_switch_last(k->loop_sp);
 }
 
@@ -335,7 +335,7 @@ void wf_call_leave(void)
 	if (w) {
 		wf_store_release(&w->kthread, k);
 		wf_store_release(&k->worker, w);
-		w->slice_began = wf_load_relaxed(&wf_rt.coarse_now);
+		wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
 		return;
 	}
 	wf_worker_switch_away(WF_PREV_REHOME);
