@@ -14,46 +14,51 @@ static struct {
 	struct wf_spin turn;       /* one broadcast at a time */
 	long nr, args[3];          /* (p) before seq */
 	uint32_t seq;              /* (a) grows with every broadcast */
-	uint32_t missing;          /* (a) kernel threads that have yet to answer */
-	uint32_t answered[WF_MAX_KTHREADS]; /* (a) last seq each one answered */
+	uint32_t is_open;          /* (a) some have yet to answer */
+	uint32_t claimed[WF_MAX_KTHREADS];  /* (a) last seq each one set out to answer */
+	uint32_t answered[WF_MAX_KTHREADS]; /* (a) last seq each one has answered */
 } broadcast;
 
 void lx_credentials_answer(struct wf_kthread *k)
 {
 	uint32_t seq = wf_load_acquire(&broadcast.seq);
-	uint32_t last = wf_load_acquire(&broadcast.answered[k->index]);
+	uint32_t last = wf_load_acquire(&broadcast.claimed[k->index]);
 
 	/*
 	 * A kick may interrupt this very function on the same kernel thread and answer a later broadcast: so the
 	 * CAS claims the answer, and only forward.
 	 */
-	if (!wf_load_acquire(&broadcast.missing) || (int32_t)(seq - last) <= 0 ||
-	    !wf_cas(&broadcast.answered[k->index], &last, seq))
+	if (!wf_load_acquire(&broadcast.is_open) || (int32_t)(seq - last) <= 0 ||
+	    !wf_cas(&broadcast.claimed[k->index], &last, seq))
 		return;
 	(void)sys3(broadcast.nr, broadcast.args[0], broadcast.args[1], broadcast.args[2]);
-	(void)wf_fetch_sub(&broadcast.missing, 1u);
+	wf_store_release(&broadcast.answered[k->index], seq);
 }
 
+/* Kernel threads are never removed, so those below n are the same ones every time. */
 static void ask_everybody(struct wf_kthread *self)
 {
 	uint32_t n, asked = 0, seq = broadcast.seq + 1;
 
-	wf_store_release(&broadcast.answered[self->index], seq);
-	wf_store_release(&broadcast.missing, 1u); /* ours, until all were asked */
+	broadcast.claimed[self->index] = seq;
 	wf_store_release(&broadcast.seq, seq);
+	wf_store_seq_cst(&broadcast.is_open, 1u);
 	while (asked < (n = wf_load_acquire(&wf_rt.nr_kthreads))) {
+		for (uint32_t i = asked; i < n; i++) {
+			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
+
+			if (k != self && wf_load_acquire(&k->tid) > 0)
+				(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK);
+		}
 		for (; asked < n; asked++) {
 			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[asked]);
 
-			if (k == self || wf_load_acquire(&k->tid) <= 0)
-				continue;
-			(void)wf_fetch_add(&broadcast.missing, 1u);
-			(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK);
+			while (k != self && wf_load_acquire(&k->tid) > 0 &&
+			       wf_load_acquire(&broadcast.answered[asked]) != seq)
+				(void)sys0(__NR_sched_yield);
 		}
-		while (wf_load_acquire(&broadcast.missing) > 1)
-			(void)sys0(__NR_sched_yield);
 	}
-	wf_store_release(&broadcast.missing, 0u);
+	wf_store_release(&broadcast.is_open, 0u);
 }
 
 long sysc_set_credentials(struct wf_frame *f)
