@@ -25,7 +25,6 @@ static struct wf_thread *work(void)
 	return t;
 }
 
-
 static void setup_strangers(void)
 {
 	machine_reset(1);
@@ -149,7 +148,10 @@ static void setup_event(void)
 	machine_stranger(one_event, NULL);
 }
 
-#define MODEL(name, b) static const struct model name = { .setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000 }
+#define MODEL(name, b)                                                                             \
+	static const struct model name = {                                                         \
+		.setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000        \
+	}
 MODEL(strangers, 3);
 MODEL(two_workers, 2);
 MODEL(vacant, 1);

@@ -12,7 +12,8 @@ static void expect_carried(void)
 {
 	struct wf_kthread *k = wf_self_kthread();
 
-	model_expect(k->worker && k->worker->kthread == k, "a thread runs on a worker that another one carries");
+	model_expect(k->worker && k->worker->kthread == k,
+		     "a thread runs on a worker that another one carries");
 	model_expect(k->cur == wf_self(), "a thread runs that is not the current one");
 }
 
@@ -35,7 +36,8 @@ static bool is_carried_by_another(void *arg)
 {
 	struct wf_kthread *k = wf_rt.workers[0].kthread;
 
-	return (k && k != arg) || machine_nr_dead(); /* whom submit_to_vacant() sent has been there */
+	return (k && k != arg) ||
+	       machine_nr_dead(); /* whom submit_to_vacant() sent has been there */
 }
 
 /* Loses worker 0 to another kernel thread in the middle, and goes on with worker 1. */

@@ -33,7 +33,9 @@ static void check_buffering(void)
 	model_expect(seen_x || seen_y, "neither saw the other");
 }
 
-static const struct model buffering = { .setup = setup_buffering, .check = check_buffering, .bound = 3 };
+static const struct model buffering = { .setup = setup_buffering,
+					.check = check_buffering,
+					.bound = 3 };
 
 TEST(with_fences_one_of_two_sees_the_other)
 {
@@ -69,7 +71,9 @@ static void check_publishing(void)
 	model_expect(!seen_y || seen_x, "stores were seen in another order");
 }
 
-static const struct model publishing = { .setup = setup_publishing, .check = check_publishing, .bound = 4 };
+static const struct model publishing = { .setup = setup_publishing,
+					 .check = check_publishing,
+					 .bound = 4 };
 
 TEST(stores_are_seen_in_order)
 {

@@ -62,7 +62,8 @@ void *sys_map(size_t bytes)
 		return big;
 	}
 	if (!small)
-		small = mmap(NULL, SMALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		small = mmap(NULL, SMALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0);
 	bytes = WF_ALIGN_UP(bytes, WF_PAGE);
 	if (small_used + bytes > SMALL_BYTES)
 		return NULL;
@@ -194,7 +195,8 @@ static bool poll_fake(int64_t timeout_ns)
 	bool woken;
 
 	if (timeout_ns) {
-		(void)model_wait(is_poll_over, NULL, timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns);
+		(void)model_wait(is_poll_over, NULL,
+				 timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns);
 	} else {
 		model_fence(__func__);
 	}
@@ -358,7 +360,8 @@ void machine_check(void)
 {
 	uint32_t nr_vacant = 0, nr_searching = machine.is_woken;
 
-	for (struct wf_worker *w = wf_rt.vacant; w && nr_vacant <= wf_rt.nr_workers; w = w->next_vacant)
+	for (struct wf_worker *w = wf_rt.vacant; w && nr_vacant <= wf_rt.nr_workers;
+	     w = w->next_vacant)
 		nr_vacant++;
 	model_expect(nr_vacant == wf_rt.nr_vacant, "the vacant list is broken");
 	for (uint32_t i = 0; i < wf_rt.nr_kthreads; i++) {
@@ -366,16 +369,19 @@ void machine_check(void)
 
 		nr_searching += k->is_searching;
 		model_expect(!k->worker || k->worker->kthread == k, "a worker is carried twice");
-		model_expect(!k->worker || !k->worker->is_vacant, "a carried worker is on the vacant list");
+		model_expect(!k->worker || !k->worker->is_vacant,
+			     "a carried worker is on the vacant list");
 	}
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 		struct wf_worker *w = &wf_rt.workers[i];
 
 		model_expect(!w->rq.nr && !w->inbox, "queued work, and everybody sleeps");
-		model_expect(w->is_vacant || (w->kthread && w->kthread->worker == w), "a worker got lost");
+		model_expect(w->is_vacant || (w->kthread && w->kthread->worker == w),
+			     "a worker got lost");
 	}
 	model_expect(machine.nr_dead == machine.nr_threads, "a thread never ended");
-	model_expect(nr_searching == wf_rt.nr_searching, "nr_searching counts somebody who does not exist");
+	model_expect(nr_searching == wf_rt.nr_searching,
+		     "nr_searching counts somebody who does not exist");
 	model_expect(!wf_rt.lock.held && !wf_rt.wheel.lock.held, "a lock stayed held");
 	model_expect(!wf_rt.wheel.nr, "a timer stayed armed");
 }

@@ -37,7 +37,12 @@ struct store {
 	uint64_t value, under; /* under: what memory holds for the others, while we run */
 };
 
-enum cpu_state { CPU_RUNS, CPU_WAITS, CPU_SPINS, CPU_DONE };
+enum cpu_state {
+	CPU_RUNS,
+	CPU_WAITS,
+	CPU_SPINS,
+	CPU_DONE
+};
 
 struct cpu {
 	const char *name;
@@ -302,7 +307,8 @@ static int pick_cpu(void)
 			continue;
 		if (!n)
 			end_execution();
-		if (is_turn_over || m.cpus[m.cur].state == CPU_SPINS) { /* in turn, so that everybody comes */
+		if (is_turn_over ||
+		    m.cpus[m.cur].state == CPU_SPINS) { /* in turn, so that everybody comes */
 			for (int i = 0; i < n; i++)
 				if (options[i] > m.cur)
 					return options[i];
@@ -351,7 +357,8 @@ static bool is_mutated(const char *func, const char *op)
 {
 	const struct model *t = m.model;
 
-	return m.is_running && t->mutate_func && !strcmp(op, t->mutate_op) && !strcmp(func, t->mutate_func);
+	return m.is_running && t->mutate_func && !strcmp(op, t->mutate_op) &&
+	       !strcmp(func, t->mutate_func);
 }
 
 /*
@@ -436,7 +443,9 @@ void model_store(const char *func, void *at, const void *value, size_t size, boo
 	}
 	if (!c->nr_stores && !m.is_random)
 		m.budget--;
-	c->buffer[c->nr_stores++] = (struct store){ .at = at, .size = size, .under = get(at, size) };
+	c->buffer[c->nr_stores++] = (struct store){ .at = at,
+						    .size = size,
+						    .under = get(at, size) };
 	m.nr_pending++;
 	memcpy(at, value, size);
 }
@@ -460,7 +469,8 @@ void model_pause(const char *func)
 {
 	struct cpu *c = &m.cpus[m.cur];
 
-	if (!m.is_running || !strcmp(func, "wf_idle_find_work")) /* a delay, which means nothing here */
+	if (!m.is_running ||
+	    !strcmp(func, "wf_idle_find_work")) /* a delay, which means nothing here */
 		return;
 	c->state = CPU_SPINS;
 	c->seen_writes = m.writes;
@@ -578,7 +588,8 @@ static void print_log(void)
 			last = m.log[i].cpu;
 			n = snprintf(line, sizeof(line), "%s:", m.cpus[last].name);
 		}
-		n += snprintf(line + n, sizeof(line) - (size_t)n, " %.40s.%s", m.log[i].func, m.log[i].op);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " %.40s.%s", m.log[i].func,
+			      m.log[i].op);
 	}
 	if (n)
 		tap_note("%s", line);

@@ -20,7 +20,7 @@ struct model {
 	void (*setup)(void); /* fresh state and model_cpu() for each CPU */
 	void (*check)(void); /* nothing can run any more: is everything as it must be? */
 	int bound;
-	uint64_t walks;      /* random executions after those, without a bound */
+	uint64_t walks;                      /* random executions after those, without a bound */
 	const char *mutate_func, *mutate_op; /* NULL: the code as it is */
 };
 

@@ -18,27 +18,31 @@ void model_fence(const char *func);
 void model_rmw(const char *func, const char *op, const void *at);
 void model_tear(const char *func, const char *op);
 
-#define wf_load_relaxed(p) ({ model_load(__func__, (p)); *(p); })
+#define wf_load_relaxed(p)                                                                         \
+	({                                                                                         \
+		model_load(__func__, (p));                                                         \
+		*(p);                                                                              \
+	})
 #define wf_load_acquire(p) wf_load_relaxed(p)
 #define wf_load_seq_cst(p) wf_load_relaxed(p)
 
-#define WF_MODEL_STORE(p, v, sc)                                                                 \
-	({                                                                                       \
-		__typeof__(*(p)) store_ = (v);                                                   \
-		model_store(__func__, (p), &store_, sizeof(store_), (sc));                       \
+#define WF_MODEL_STORE(p, v, sc)                                                                   \
+	({                                                                                         \
+		__typeof__(*(p)) store_ = (v);                                                     \
+		model_store(__func__, (p), &store_, sizeof(store_), (sc));                         \
 	})
 #define wf_store_relaxed(p, v) WF_MODEL_STORE(p, v, false)
 #define wf_store_release(p, v) WF_MODEL_STORE(p, v, false)
 #define wf_store_seq_cst(p, v) WF_MODEL_STORE(p, v, true)
 
-#define WF_MODEL_RMW(p, v, op, result)                                                           \
-	({                                                                                       \
-		__typeof__(*(p)) arg_ = (v), old_;                                               \
+#define WF_MODEL_RMW(p, v, op, result)                                                             \
+	({                                                                                         \
+		__typeof__(*(p)) arg_ = (v), old_;                                                 \
 		model_rmw(__func__, op, (p));                                                      \
-		old_ = *(p);                                                                     \
-		model_tear(__func__, op);                                                        \
-		*(p) = (result);                                                                 \
-		old_;                                                                            \
+		old_ = *(p);                                                                       \
+		model_tear(__func__, op);                                                          \
+		*(p) = (result);                                                                   \
+		old_;                                                                              \
 	})
 #define wf_exchange(p, v) WF_MODEL_RMW(p, v, "exchange", arg_)
 #define wf_exchange_seq_cst(p, v) WF_MODEL_RMW(p, v, "exchange", arg_)
@@ -46,23 +50,23 @@ void model_tear(const char *func, const char *op);
 #define wf_fetch_add_relaxed(p, v) WF_MODEL_RMW(p, v, "fetch_add", old_ + arg_)
 #define wf_fetch_sub(p, v) WF_MODEL_RMW(p, v, "fetch_sub", old_ - arg_)
 #define wf_fetch_or(p, v) WF_MODEL_RMW(p, v, "fetch_or", old_ | arg_)
-#define wf_fetch_and(p, v) WF_MODEL_RMW(p, v, "fetch_and", old_ & arg_)
+#define wf_fetch_and(p, v) WF_MODEL_RMW(p, v, "fetch_and", old_ &arg_)
 
-#define wf_cas(p, expected, desired)                                                             \
-	({                                                                                       \
-		__typeof__(p) at_ = (p);                                                         \
-		__typeof__(*(p)) *expect_ = (expected), want_ = (desired), found_;               \
-		bool hit_;                                                                       \
-		model_rmw(__func__, "cas", at_);                                                  \
-		found_ = *at_;                                                                   \
-		hit_ = found_ == *expect_;                                                       \
-		if (hit_) {                                                                      \
-			model_tear(__func__, "cas");                                             \
-			*at_ = want_;                                                            \
-		} else {                                                                         \
-			*expect_ = found_;                                                       \
-		}                                                                                \
-		hit_;                                                                            \
+#define wf_cas(p, expected, desired)                                                               \
+	({                                                                                         \
+		__typeof__(p) at_ = (p);                                                           \
+		__typeof__(*(p)) *expect_ = (expected), want_ = (desired), found_;                 \
+		bool hit_;                                                                         \
+		model_rmw(__func__, "cas", at_);                                                   \
+		found_ = *at_;                                                                     \
+		hit_ = found_ == *expect_;                                                         \
+		if (hit_) {                                                                        \
+			model_tear(__func__, "cas");                                               \
+			*at_ = want_;                                                              \
+		} else {                                                                           \
+			*expect_ = found_;                                                         \
+		}                                                                                  \
+		hit_;                                                                              \
 	})
 
 #define wf_fence_seq_cst(p) ((void)(p), model_fence(__func__))

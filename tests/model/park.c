@@ -142,8 +142,9 @@ static void check(void)
 {
 	machine_check();
 	for (int i = WF_WAKE_EVENT; i < ALL_REASONS; i++)
-		model_expect(i == WF_WAKE_TIMEOUT || nr_wins[i] == nr_reasons[i],
-			     "a waker won and the thread did not hear of it, or the other way round");
+		model_expect(
+			i == WF_WAKE_TIMEOUT || nr_wins[i] == nr_reasons[i],
+			"a waker won and the thread did not hear of it, or the other way round");
 }
 
 static const struct model wakers = { .setup = setup_wakers, .check = check, .bound = 3 };

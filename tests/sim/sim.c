@@ -97,7 +97,8 @@ static void block_in_kernel(bool certain)
 	wf_call_enter(certain);
 	(void)model_wait(is_after, &until, until);
 	wf_call_leave();
-	model_expect(wf_self_kthread()->worker && wf_self_kthread()->worker->kthread == wf_self_kthread(),
+	model_expect(wf_self_kthread()->worker &&
+			     wf_self_kthread()->worker->kthread == wf_self_kthread(),
 		     "a thread runs on a worker that another one carries");
 }
 
@@ -126,7 +127,8 @@ static void script(void *arg)
 			break;
 		case 3:
 			post(s);
-			(void)wait_for(s, model_now() + (int64_t)model_random(3) * WF_MS / 2, running);
+			(void)wait_for(s, model_now() + (int64_t)model_random(3) * WF_MS / 2,
+				       running);
 			break;
 		case 4:
 			sleep_for((int64_t)(1 + model_random(4)) * 250 * WF_US);
@@ -190,7 +192,8 @@ static void setup_sleepers(void)
 		(void)machine_kthread(&wf_rt.workers[i]);
 	(void)machine_door(monitor, NULL);
 	for (uint32_t i = 0; i < NR_THREADS; i++)
-		machine_queue(&wf_rt.workers[i % nr_workers], machine_thread(sleep_again_and_again, NULL));
+		machine_queue(&wf_rt.workers[i % nr_workers],
+			      machine_thread(sleep_again_and_again, NULL));
 }
 
 static const struct model sleepers = { .setup = setup_sleepers, .check = machine_check };

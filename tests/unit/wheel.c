@@ -137,7 +137,8 @@ TEST(every_level_gives_its_timers_back)
 {
 	for (int bits = 0; bits < 62; bits++) {
 		reset();
-		(void)add(&entries[0], (1ll << bits) > WF_NEVER - now ? WF_NEVER - 1 : now + (1ll << bits));
+		(void)add(&entries[0],
+			  (1ll << bits) > WF_NEVER - now ? WF_NEVER - 1 : now + (1ll << bits));
 		(void)add(&entries[1], WF_NEVER - 1);
 		for (int i = 0; i < 20 && !entries[0].has_fired; i++) {
 			now = WF_MAX(now, wheel.next);
@@ -152,7 +153,11 @@ TEST(every_level_gives_its_timers_back)
 /* Random adds, cancels and steps of time: after each expire exactly what is due has fired. */
 TEST(it_agrees_with_a_naive_list)
 {
-	enum { NR = 200, STEPS = 300, ROUNDS = 200 };
+	enum {
+		NR = 200,
+		STEPS = 300,
+		ROUNDS = 200
+	};
 
 	tap_note("WEFT_SEED=%llu", (unsigned long long)start_seed(0));
 	for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -177,8 +182,8 @@ TEST(it_agrees_with_a_naive_list)
 				bad += entries[i].is_armed && entries[i].deadline <= now;
 		}
 		if (!CHECK(!bad && !nr_early && !nr_unarmed)) {
-			tap_note("round %llu: %d bad, %d early, %d not armed", (unsigned long long)round, bad,
-				 nr_early, nr_unarmed);
+			tap_note("round %llu: %d bad, %d early, %d not armed",
+				 (unsigned long long)round, bad, nr_early, nr_unarmed);
 			return;
 		}
 	}
@@ -194,7 +199,8 @@ static int sleep_through(int *out_late)
 
 		now = WF_MAX(now, wheel.next);
 		for (int i = 0; i < MANY; i += 997)
-			late += entries[i].is_armed && entries[i].deadline < now && entries[i].deadline > before;
+			late += entries[i].is_armed && entries[i].deadline < now &&
+				entries[i].deadline > before;
 		(void)wf_wheel_expire(&wheel, now);
 		wakes++;
 	}
