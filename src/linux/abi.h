@@ -160,7 +160,9 @@ void lx_signal_send_self(int sig, const struct wf_siginfo *info);
 void lx_signal_take_sigpipe(void);
 /* Signals of set that lie in the kernel because nobody wanted them: let the door fetch them now. */
 void lx_signal_unpark(uint64_t set);
-/* The same, and return only when the door has looked: what was pending is then posted. */
+/* Return when the door has taken and dealt with what was pending, by the set of parked signals of now. */
+void lx_door_pass(void);
+/* lx_signal_unpark() and lx_door_pass(): what was pending of set is then posted. */
 void lx_signal_unpark_and_wait(uint64_t set);
 void lx_signal_exit(struct wf_frame *f);
 void lx_signal_start(struct lx_thread *main);
@@ -194,6 +196,9 @@ void lx_timer_forget(void);
 /* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
 void lx_credentials_answer(struct wf_kthread *k);
 void lx_credentials_forget(void);
+
+/* identity.c: hook of the scheduler, see sched/driver.h. */
+void lx_place(struct wf_kthread *k, struct wf_thread *t);
 
 /* The process ends: every lock on a robust list passes on. */
 void lx_thread_walk_all_robust_lists(void);

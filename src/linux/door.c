@@ -81,15 +81,19 @@ void lx_door_loop(void *kthread)
 	}
 }
 
-void lx_signal_unpark_and_wait(uint64_t set)
+void lx_door_pass(void)
 {
-	uint32_t mine, seen;
+	uint32_t mine = wf_fetch_add(&requests, 1u) + 1, seen;
 
-	if (!(wf_load_seq_cst(&lx.parked) & set))
-		return;
-	(void)wf_fetch_and(&lx.parked, ~set);
-	mine = wf_fetch_add(&requests, 1u) + 1;
 	wf_kick(wf_rt.door);
 	while ((int32_t)((seen = wf_load_seq_cst(&done)) - mine) < 0)
 		(void)sys_futex_wait(&done, seen, WF_MS);
+}
+
+void lx_signal_unpark_and_wait(uint64_t set)
+{
+	if (!(wf_load_seq_cst(&lx.parked) & set))
+		return;
+	(void)wf_fetch_and(&lx.parked, ~set);
+	lx_door_pass();
 }

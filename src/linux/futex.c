@@ -235,7 +235,7 @@ static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t
 		moved++;
 	}
 	unlock_two(a, b);
-	return (long)woken + (expected ? (long)moved : 0);
+	return (long)woken + (long)moved; /* both kinds return the sum, whatever futex(2) says of the older one */
 }
 
 /* FUTEX_WAKE_OP: *to = *to OP arg, and the old value compared; see futex(2). */

@@ -120,12 +120,36 @@ static long allowed(uint64_t *mask, size_t bytes)
 	return sys3(__NR_sched_getaffinity, wf_rt.door->tid, bytes, mask);
 }
 
+static bool is_equal(const uint64_t *a, const uint64_t *b)
+{
+	for (size_t i = 0; i < ARRAY_LEN(((struct lx_thread *)0)->affinity); i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+/* The kernel thread goes where the thread may run, and back again with the next one that may run anywhere. */
+void lx_place(struct wf_kthread *k, struct wf_thread *base)
+{
+	struct lx_thread *t = lx_of(base);
+	uint64_t all[ARRAY_LEN(t->affinity)] = { 0 };
+
+	if (base->is_pinned) {
+		(void)sys3(__NR_sched_setaffinity, k->tid, sizeof(t->affinity), t->affinity);
+	} else {
+		(void)allowed(all, sizeof(all));
+		(void)sys3(__NR_sched_setaffinity, k->tid, sizeof(all), all);
+	}
+	k->is_pinned = base->is_pinned;
+}
+
 long sysc_sched_setaffinity(struct wf_frame *f)
 {
 	bool foreign;
 	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
 	uint64_t want[ARRAY_LEN(t->affinity)] = { 0 }, have[ARRAY_LEN(t->affinity)] = { 0 };
 	size_t bytes = WF_MIN(WF_ARG1(f), sizeof(want));
+	struct wf_kthread *k;
 	bool any = false;
 
 	if (foreign)
@@ -144,6 +168,13 @@ long sysc_sched_setaffinity(struct wf_frame *f)
 		return -EINVAL;
 	__builtin_memcpy(t->affinity, want, sizeof(want));
 	t->has_affinity = true;
+	t->base.is_pinned = !is_equal(want, have);
+	if (t == lx_self())
+		lx_place(wf_self_kthread(), &t->base);
+	else if ((k = wf_load_acquire(&t->base.kthread))) {
+		(void)wf_fetch_or(&t->base.attention, WF_ATT_RESCHED); /* moved when it runs next */
+		wf_kick(k);
+	}
 	return 0;
 }
 

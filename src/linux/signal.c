@@ -181,14 +181,39 @@ static struct lx_thread *choose_target(int sig)
 }
 
 /* Back into the kernel, where it waits until somebody wants it. */
+static void requeue_in_kernel(int sig, struct wf_siginfo *info)
+{
+	info->signo = sig;
+	if (sys3(__NR_rt_sigqueueinfo, wf_rt.pid, sig, info) < 0)
+		(void)sys2(__NR_kill, wf_rt.pid, sig);
+}
+
 static void park_signal(int sig, const struct wf_siginfo *info)
 {
-	struct wf_siginfo copy = *info;
+	const struct __kernel_timespec now = { 0, 0 };
+	const uint64_t set = lx_bit(sig);
+	bool was_parked = wf_fetch_or(&lx.parked, set) & set;
+	struct wf_siginfo next = *info;
+	struct wf_list behind, *n;
+	struct lx_sigq *q;
 
-	(void)wf_fetch_or(&lx.parked, lx_bit(sig));
-	copy.signo = sig;
-	if (sys3(__NR_rt_sigqueueinfo, wf_rt.pid, sig, &copy) < 0)
-		(void)sys2(__NR_kill, wf_rt.pid, sig);
+	wf_list_init(&behind);
+	if (wf_self_kthread()->is_door) {
+		/* What the door holds was the oldest of its number: take those behind it out, and put all back in order. */
+		while (sys4(__NR_rt_sigtimedwait, &set, &next, &now, sizeof(set)) == sig &&
+		       (q = new_sigq(sig, &next)))
+			wf_list_push_tail(&behind, &q->link);
+		next = *info;
+	} else if (!was_parked) {
+		/* The door may be waiting with the set of before: it would take this one, and requeue it last. */
+		lx_door_pass();
+	}
+	requeue_in_kernel(sig, &next);
+	while ((n = wf_list_pop_head(&behind))) {
+		q = container_of(n, struct lx_sigq, link);
+		requeue_in_kernel(sig, &q->info);
+		wf_slab_put(&lx.sigqs, q);
+	}
 	/* Somebody may have unblocked it between our look and the bit: then nobody would come for it. */
 	if (choose_target(sig))
 		lx_signal_unpark(lx_bit(sig));

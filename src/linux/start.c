@@ -29,6 +29,7 @@ static const struct wf_sched_hooks hooks = {
 	.resuming = lx_signal_resuming,
 	.in_runtime = lx_signal_in_runtime,
 	.kicked = lx_credentials_answer,
+	.place = lx_place,
 };
 
 static bool refuse(const char *why)

@@ -46,6 +46,7 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	__builtin_memcpy(t->name, parent->name, sizeof(t->name));
 	__builtin_memcpy(t->affinity, parent->affinity, sizeof(t->affinity));
 	t->has_affinity = parent->has_affinity;
+	t->base.is_pinned = parent->base.is_pinned;
 	t->policy = parent->policy;
 	t->priority = parent->priority;
 	t->nice = parent->nice;

@@ -86,6 +86,12 @@ void wf_worker_ready(struct wf_thread *t)
 
 		wf_runq_push(&w->rq, t, place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
 		wf_fence_seq_cst(&w->rq.nr); /* as above */
+		/*
+		 * A waker that has used the CPU for long gives way, as on Linux: else a thread that keeps taking
+		 * and releasing a lock in a loop would never let the one it wakes have it.
+		 */
+		if (wf_load_relaxed(&wf_rt.coarse_now) - wf_load_relaxed(&w->slice_began) >= WF_WAKE_GRANULARITY_NS)
+			(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
 		if (!wf_load_relaxed(&wf_rt.nr_idle) && !wf_load_relaxed(&wf_rt.nr_vacant))
 			return;
 		waker->woke_at = wf_cpu_cycles();
@@ -136,6 +142,8 @@ static void prepare_to_run(struct wf_kthread *k, struct wf_thread *t)
 		k->tls = t->tls;
 		wf_arch_set_tls(t->tls);
 	}
+	if (WF_UNLIKELY(t->is_pinned || k->is_pinned))
+		wf_rt.hooks->place(k, t);
 	WF_TRACE(k, WF_EV_RUN, t->tid, 0);
 	wf_store_relaxed(&k->cur, t);
 }
