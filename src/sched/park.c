@@ -56,6 +56,7 @@ enum wf_reason wf_park(int64_t deadline)
 		(void)wf_unpark(self, WF_WAKE_INTERRUPTED);
 	if (wf_state_of(wf_load_acquire(&self->state)) == WF_PARKING) {
 		learn_habit(self);
+		self->hog -= self->hog > 0;
 		wf_self_kthread()->count.parks++;
 		WF_TRACE(wf_self_kthread(), WF_EV_PARK, self->wait_kind, self->wait_what);
 		wf_worker_switch_away(WF_PREV_PARK);

@@ -75,8 +75,10 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
 	area->owner = t;
 	area->uc = wf_sigframe_save(area->frame, uc);
 	t->is_preempted = true;
-	if (why == WF_PREEMPT_SLICE)
+	if (why == WF_PREEMPT_SLICE) {
 		t->slice_left = 0;
+		t->hog = (uint8_t)WF_MIN(t->hog + 2, WF_HOG_MAX);
+	}
 	k->count.preempts++;
 	WF_TRACE(k, WF_EV_PREEMPT, uc->reg[WF_UC_RIP], 0);
 	t->sp = wf_arch_make_context(area->stack + sizeof(area->stack), resume, area);

@@ -91,7 +91,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	*out_new_slice = true;
 	wf_spin_lock(&q->lock);
 	if (q->handoff && q->handoff_streak >= HANDOFFS_IN_A_ROW) {
-		append_to(&q->array[q->active].woken, q->handoff);
+		append(&q->array[q->active], q->handoff);
 		q->handoff = NULL;
 	}
 	if (q->handoff) {

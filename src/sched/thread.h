@@ -93,6 +93,7 @@ struct wf_thread {
 	uint8_t wait_kind;          /* (o) enum wf_wait */
 	bool is_preempted;          /* (w) sp leads to a saved signal frame */
 	bool is_pinned;             /* (a) may run on some processors only: hooks->place() sees to it */
+	uint8_t hog;                /* (o) 0..15: up with every slice used whole, down with every park */
 	uint8_t parks_after_wake;   /* (o) 0..15: how often a wake was soon followed by a park */
 	uint32_t tid;               /* (p) */
 	uint64_t wait_what;         /* (o) */

@@ -87,10 +87,10 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_runq_push(&w->rq, t, place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
 		wf_fence_seq_cst(&w->rq.nr); /* as above */
 		/*
-		 * A waker that has used the CPU for long gives way, as on Linux: else a thread that keeps taking
-		 * and releasing a lock in a loop would never let the one it wakes have it.
+		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
+		 * a lock in a loop would never let the thread that it wakes have it.
 		 */
-		if (wf_load_relaxed(&wf_rt.coarse_now) - wf_load_relaxed(&w->slice_began) >= WF_WAKE_GRANULARITY_NS)
+		if (waker->hog >= WF_HOG && t->hog < waker->hog)
 			(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
 		if (!wf_load_relaxed(&wf_rt.nr_idle) && !wf_load_relaxed(&wf_rt.nr_vacant))
 			return;

@@ -108,6 +108,10 @@ WF_INLINE struct wf_thread *wf_self(void)
 /* A woken thread may take the CPU from one that has run this long: shorter would switch for nothing. */
 #define WF_WAKE_GRANULARITY_NS WF_MS
 
+#define WF_HOG_MAX 15
+/* A thread that uses whole slices gives way to one that does not when it wakes it. */
+#define WF_HOG 2
+
 /* Put a READY thread where it will run. From any weft kernel thread. */
 void wf_worker_ready(struct wf_thread *t);
 /* The inbox: push from anywhere, take everything from anywhere. Oldest first on take. */
