@@ -315,7 +315,13 @@ class Child:
 
     def poll(self):
         if self.returncode is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                # It writes its pid file while the process that made it may still be about to end.
+                if not stat_fields(self.pid):
+                    raise
+                return None
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
