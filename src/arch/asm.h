@@ -5,6 +5,8 @@
 #ifndef WF_ARCH_ASM_H
 #define WF_ARCH_ASM_H
 
+/* What these expand to is assembly, not C. */
+/* clang-format off */
 #define FUNC(name)                                                                               \
 	.globl name;                                                                             \
 	.hidden name;                                                                            \
@@ -20,5 +22,6 @@
 	name:
 
 #define NO_EXEC_STACK .section .note.GNU-stack, "", @progbits
+/* clang-format on */
 
 #endif

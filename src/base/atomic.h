@@ -31,8 +31,8 @@
 #define wf_fetch_and(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 
 /* Compare and swap, seq_cst on success; *expected is updated on failure. */
-#define wf_cas(p, expected, desired)                                                             \
-	__atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_SEQ_CST,         \
+#define wf_cas(p, expected, desired)                                                               \
+	__atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_SEQ_CST,           \
 				    __ATOMIC_ACQUIRE)
 
 #ifndef __has_feature

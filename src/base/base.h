@@ -28,12 +28,12 @@
 #define WF_PARKS
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #define WF_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define WF_MAX(a, b) ((a) > (b) ? (a) : (b))
-#define WF_ALIGN_UP(x, n) (((x) + (n) - 1) & ~((__typeof__(x))(n) - 1))
-#define WF_ALIGN_DOWN(x, n) ((x) & ~((__typeof__(x))(n) - 1))
+#define WF_ALIGN_UP(x, n) (((x) + (n)-1) & ~((__typeof__(x))(n)-1))
+#define WF_ALIGN_DOWN(x, n) ((x) & ~((__typeof__(x))(n)-1))
 
 #define WF_US 1000ll
 #define WF_MS 1000000ll

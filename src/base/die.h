@@ -10,10 +10,10 @@
 WF_NORETURN void wf_die(const char *what, const char *file, int line);
 
 /* A broken invariant of ours; checked in every build, since a silent hang costs more than the test. */
-#define WF_ASSERT(cond)                                                                          \
-	do {                                                                                     \
-		if (WF_UNLIKELY(!(cond)))                                                        \
-			wf_die(#cond, __FILE__, __LINE__);                                       \
+#define WF_ASSERT(cond)                                                                            \
+	do {                                                                                       \
+		if (WF_UNLIKELY(!(cond)))                                                          \
+			wf_die(#cond, __FILE__, __LINE__);                                         \
 	} while (0)
 
 #endif

@@ -69,7 +69,7 @@ WF_INLINE void wf_list_splice_tail(struct wf_list *to, struct wf_list *from)
 	wf_list_init(from);
 }
 
-#define wf_list_for_each_safe(n, tmp, l)                                                         \
+#define wf_list_for_each_safe(n, tmp, l)                                                           \
 	for ((n) = (l)->next, (tmp) = (n)->next; (n) != (l); (n) = (tmp), (tmp) = (n)->next)
 
 #endif

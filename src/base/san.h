@@ -58,7 +58,8 @@ static WF_SAN_PLAIN void wf_san_stack_init(struct wf_san_stack *s, const void *b
 }
 
 /* The stack that the caller runs on. */
-static WF_SAN_PLAIN void wf_san_stack_adopt(struct wf_san_stack *s, const void *bottom, size_t bytes)
+static WF_SAN_PLAIN void wf_san_stack_adopt(struct wf_san_stack *s, const void *bottom,
+					    size_t bytes)
 {
 	*s = (struct wf_san_stack){ .bottom = bottom, .bytes = bytes };
 #ifdef WF_SAN_THREAD

@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 #define HWCAP2_FSGSBASE 2ul
-#define TEXT_LIMIT (2ul << 20) /* other modules: a longer text costs more to search than it can be worth */
+/* other modules: a longer text costs more to search than it can be worth */
+#define TEXT_LIMIT (2ul << 20)
 #define DEFAULT_SIGSTACK 4096
 
 static struct wf_gate_counts total;
@@ -67,7 +68,8 @@ static size_t text_bytes(const struct dl_phdr_info *m)
 
 static int patch_one(struct dl_phdr_info *m, size_t size, void *arg)
 {
-	bool is_libc = is_named(m->dlpi_name, "libc.so.6") || is_named(m->dlpi_name, "libpthread.so.0");
+	bool is_libc = is_named(m->dlpi_name, "libc.so.6") ||
+		       is_named(m->dlpi_name, "libpthread.so.0");
 	struct wf_gate_counts counts = { 0 };
 	int ret;
 
@@ -93,7 +95,8 @@ static int patch_one(struct dl_phdr_info *m, size_t size, void *arg)
 static bool has_other_threads(void)
 {
 	char buf[1024];
-	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+		       0);
 	int entries = 0;
 	long n;
 
@@ -114,7 +117,8 @@ static void find_rseq(void)
 	if (!offset || !size || !*size)
 		return;
 	lx_config.rseq_area = (char *)__builtin_thread_pointer() + *offset;
-	lx_config.rseq_bytes = *size < 32 ? 32 : *size; /* the kernel's original size is the least it registers */
+	/* the kernel's original size is the least it registers */
+	lx_config.rseq_bytes = *size < 32 ? 32 : *size;
 }
 
 static void print_stats(void)
@@ -140,13 +144,15 @@ static uint64_t number_of(const char *name, uint64_t max)
 
 __attribute__((constructor)) static void attach(void)
 {
-	const char *off = getenv("WEFT"), *stats = getenv("WEFT_STATS"), *trace = getenv("WEFT_TRACE");
+	const char *off = getenv("WEFT"), *stats = getenv("WEFT_STATS"),
+		   *trace = getenv("WEFT_TRACE");
 	unsigned long sigstack = getauxval(AT_MINSIGSTKSZ);
 
 	if (off && !strcmp(off, "0"))
 		return;
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
-		stay_native("this processor or kernel does not let programs write the FS and GS base (FSGSBASE)");
+		stay_native(
+			"this processor or kernel does not let programs write the FS and GS base (FSGSBASE)");
 		return;
 	}
 	if (wf_cpu_gsbase()) {
@@ -168,6 +174,8 @@ __attribute__((constructor)) static void attach(void)
 	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool };
 	(void)dl_iterate_phdr(patch_one, NULL);
 	if (!is_libc_patched)
-		stay_native(patch_error == -ENOMEM ? "no memory to patch libc"
-						   : "the text of libc may not be written (PR_SET_MDWE or a security policy)");
+		stay_native(
+			patch_error == -ENOMEM
+				? "no memory to patch libc"
+				: "the text of libc may not be written (PR_SET_MDWE or a security policy)");
 }

@@ -13,11 +13,12 @@
 /* Locking: an entry's lock is innermost but for the run queue's, which wf_unpark() takes below it. */
 struct fd_entry {
 	struct wf_spin lock;
-	uint32_t seq;            /* (a) written under the lock */
-	uint32_t generation;     /* (q) tag of events: those of an earlier file with this number differ */
-	uint8_t kind;            /* (a) enum wf_fd_kind */
-	bool is_registered;      /* (q) */
-	struct wf_list waiters;  /* (q) .next NULL: none yet */
+	uint32_t seq; /* (a) written under the lock */
+	/* (q) tag of events: those of an earlier file with this number differ */
+	uint32_t generation;
+	uint8_t kind;           /* (a) enum wf_fd_kind */
+	bool is_registered;     /* (q) */
+	struct wf_list waiters; /* (q) .next NULL: none yet */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 #define WAKE_TAG (~0ull)
@@ -148,7 +149,9 @@ void wf_fd_dequeue(struct wf_fd_waiter *w)
 
 int wf_fd_wait(int fd, uint32_t events, uint32_t seq, int64_t deadline)
 {
-	struct wf_fd_waiter w = { .thread = wf_self(), .events = events, .fd = fd, .is_exclusive = true };
+	struct wf_fd_waiter w = {
+		.thread = wf_self(), .events = events, .fd = fd, .is_exclusive = true
+	};
 	enum wf_reason reason;
 	int ret;
 
@@ -180,7 +183,7 @@ static void wake_waiters(struct fd_entry *e, uint32_t events)
 		events |= EPOLLIN | EPOLLOUT | EPOLLPRI;
 	if (events & EPOLLRDHUP)
 		events |= EPOLLIN;
-	wf_list_for_each_safe(n, tmp, &e->waiters) {
+	wf_list_for_each_safe (n, tmp, &e->waiters) {
 		struct wf_fd_waiter *w = container_of(n, struct wf_fd_waiter, link);
 		uint32_t hit = w->events & events;
 
@@ -226,11 +229,13 @@ static bool poll_epoll(int64_t timeout_ns)
 	bool is_woken = false;
 	long n;
 
-	n = sys6(__NR_epoll_pwait2, io.epoll_fd, events, EVENTS_PER_POLL, timeout_ns < 0 ? NULL : &ts, NULL, 0);
+	n = sys6(__NR_epoll_pwait2, io.epoll_fd, events, EVENTS_PER_POLL,
+		 timeout_ns < 0 ? NULL : &ts, NULL, 0);
 	if (n == -ENOSYS) {
 		int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + WF_MS - 1) / WF_MS;
 
-		n = sys6(__NR_epoll_pwait, io.epoll_fd, events, EVENTS_PER_POLL, WF_MIN(ms, 1 << 30), NULL, 0);
+		n = sys6(__NR_epoll_pwait, io.epoll_fd, events, EVENTS_PER_POLL,
+			 WF_MIN(ms, 1 << 30), NULL, 0);
 	}
 	for (long i = 0; i < n; i++) {
 		if (events[i].data.u64 == WAKE_TAG)
@@ -269,7 +274,8 @@ static int move_high(int fd)
 		return fd;
 	(void)sys4(__NR_prlimit64, 0, 7 /* RLIMIT_NOFILE */, NULL, limit);
 	if (limit[0] > 64)
-		high = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, WF_MIN(limit[0], (uint64_t)OWN_FD_LIMIT) - 16);
+		high = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
+			    WF_MIN(limit[0], (uint64_t)OWN_FD_LIMIT) - 16);
 	if (high < 0)
 		return fd;
 	(void)sys_close(fd);

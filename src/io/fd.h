@@ -35,11 +35,12 @@ enum wf_fd_kind {
 };
 
 struct wf_fd_waiter {
-	struct wf_list link;  /* (q) */
+	struct wf_list link;      /* (q) */
 	struct wf_thread *thread; /* (c) */
-	uint32_t events;      /* (c) EPOLLIN, EPOLLOUT, EPOLLPRI; errors and hang-ups count as any of them */
-	int fd;               /* (c) */
-	bool is_exclusive;    /* (c) one event wakes one of these */
+	/* (c) EPOLLIN, EPOLLOUT, EPOLLPRI; errors and hang-ups count as any of them */
+	uint32_t events;
+	int fd;            /* (c) */
+	bool is_exclusive; /* (c) one event wakes one of these */
 };
 
 /* Number of events seen on fd so far; 0 for a descriptor out of range. */

@@ -34,10 +34,10 @@ struct lx_sigq {
 
 /* What a thread waits for in the futex table; see futex.c. */
 struct lx_futex_wait {
-	struct wf_list link;     /* (q) in a bucket, or empty */
-	uint32_t *addr;          /* (q) key; changes by requeue */
-	uint32_t bitset;         /* (q) */
-	bool is_pi;              /* (q) waits for ownership: an unlock hands the word over */
+	struct wf_list link; /* (q) in a bucket, or empty */
+	uint32_t *addr;      /* (q) key; changes by requeue */
+	uint32_t bitset;     /* (q) */
+	bool is_pi;          /* (q) waits for ownership: an unlock hands the word over */
 };
 
 /* (legend: sched/thread.h) */
@@ -45,14 +45,15 @@ struct lx_thread {
 	struct wf_thread base;
 
 	struct lx_futex_wait futex;
-	uint32_t *child_tid;        /* (o) cleared and woken when the thread has left its stack */
-	struct wf_list exit_link;   /* (q) in the futex bucket of child_tid */
-	uint32_t *robust_head;      /* (o) struct robust_list_head */
+	uint32_t *child_tid;      /* (o) cleared and woken when the thread has left its stack */
+	struct wf_list exit_link; /* (q) in the futex bucket of child_tid */
+	uint32_t *robust_head;    /* (o) struct robust_list_head */
 	size_t robust_len;
 
 	struct wf_spin sig_lock;
-	uint64_t sig_mask;          /* (o) written by the thread; (a) read by posters */
-	uint64_t sig_shown_mask;    /* (a) the same, but while libc blocks everything for a moment */
+	uint64_t sig_mask; /* (o) written by the thread; (a) read by posters */
+	/* (a) the same, but while libc blocks everything for a moment */
+	uint64_t sig_shown_mask;
 	uint64_t sig_saved_mask;    /* (o) mask to return to after sigsuspend, ppoll, ... */
 	bool has_saved_mask;        /* (o) */
 	uint64_t sig_pending;       /* (a) bits of sig_queue, written under sig_lock */
@@ -61,22 +62,22 @@ struct lx_thread {
 	struct wf_stack_t altstack; /* (o) */
 
 	uintptr_t stack_low, stack_high; /* (p) from clone3, 0 if unknown */
-	char name[16];              /* (a) */
-	uint32_t policy;            /* (a) */
-	int32_t priority, nice;     /* (a) */
-	uint64_t affinity[16];      /* (a) valid with has_affinity */
-	bool has_affinity;          /* (a) */
+	char name[16];                   /* (a) */
+	uint32_t policy;                 /* (a) */
+	int32_t priority, nice;          /* (a) */
+	uint64_t affinity[16];           /* (a) valid with has_affinity */
+	bool has_affinity;               /* (a) */
 };
 
 struct lx_process {
-	struct lx_thread *main;      /* (p) the thread whose tid is the pid */
-	uint32_t nr_threads;         /* (a) alive */
-	struct wf_slab sigqs;        /* struct lx_sigq */
+	struct lx_thread *main; /* (p) the thread whose tid is the pid */
+	uint32_t nr_threads;    /* (a) alive */
+	struct wf_slab sigqs;   /* struct lx_sigq */
 	struct wf_spin action_lock;
 	struct sys_sigaction action[WF_NR_SIGNALS + 1]; /* (q) what the program installed */
-	uint64_t parked;             /* (a) signals left pending in the kernel: nobody wants them */
-	size_t min_sigstack;         /* (c) */
-	void (*on_exit)(void);       /* (c) prints statistics; NULL: nothing to print */
+	uint64_t parked;       /* (a) signals left pending in the kernel: nobody wants them */
+	size_t min_sigstack;   /* (c) */
+	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
 
 extern struct lx_process lx;
@@ -130,7 +131,10 @@ WF_INLINE long lx_raw(struct wf_frame *f)
  * A real call that may block. certain: the worker is handed on first; else the monitor takes it when the call
  * lasts. Interrupted by a signal for this thread: -ERESTARTSYS if the kernel would restart it, see restart.
  */
-enum lx_restart { LX_RESTART_SYS, LX_RESTART_NEVER };
+enum lx_restart {
+	LX_RESTART_SYS,
+	LX_RESTART_NEVER
+};
 WF_PARKS long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart);
 WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);
 
@@ -186,7 +190,8 @@ void lx_exit_word_withdraw(struct lx_thread *t);
 void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid);
 /* process.c: a clone that makes a process. args: its clone3 arguments, NULL for clone. */
 struct clone_args;
-WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp, const struct clone_args *args);
+WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
+			       const struct clone_args *args);
 
 /* thread.c */
 void lx_thread_exited(struct wf_thread *t);
@@ -208,7 +213,7 @@ struct lx_config {
 	uint32_t nr_workers; /* 0: as many as processors */
 	uint64_t seed;
 	size_t min_sigstack;
-	void *rseq_area;      /* main's registered area, NULL: none */
+	void *rseq_area; /* main's registered area, NULL: none */
 	uint32_t rseq_bytes;
 	void (*on_exit)(void);
 	void (*on_refused)(const char *why); /* the first thread stays native */

@@ -111,7 +111,8 @@ static long read_timespec(const void *user, int64_t *out_ns)
 		return -EFAULT;
 	if (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= WF_SEC)
 		return -EINVAL;
-	*out_ns = ts.tv_sec > WF_NEVER / WF_SEC - 1 ? WF_NEVER - 1 : ts.tv_sec * WF_SEC + ts.tv_nsec;
+	*out_ns = ts.tv_sec > WF_NEVER / WF_SEC - 1 ? WF_NEVER - 1
+						    : ts.tv_sec * WF_SEC + ts.tv_nsec;
 	return 0;
 }
 

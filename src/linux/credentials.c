@@ -11,10 +11,10 @@
 #include "linux/calls.h"
 
 static struct {
-	struct wf_spin turn;       /* one broadcast at a time */
-	long nr, args[3];          /* (p) before seq */
-	uint32_t seq;              /* (a) grows with every broadcast */
-	uint32_t is_open;          /* (a) some have yet to answer */
+	struct wf_spin turn;                /* one broadcast at a time */
+	long nr, args[3];                   /* (p) before seq */
+	uint32_t seq;                       /* (a) grows with every broadcast */
+	uint32_t is_open;                   /* (a) some have yet to answer */
 	uint32_t claimed[WF_MAX_KTHREADS];  /* (a) last seq each one set out to answer */
 	uint32_t answered[WF_MAX_KTHREADS]; /* (a) last seq each one has answered */
 } broadcast;

@@ -33,7 +33,8 @@ static void dispatch(int sig, const struct wf_siginfo *info)
 	}
 	if (info->code == SI_TIMER)
 		t = lx_timer_target(info->timer.timer_id);
-	else if (info->code == SI_TKILL && wf_state_of(wf_load_acquire(&lx.main->base.state)) != WF_DEAD)
+	else if (info->code == SI_TKILL &&
+		 wf_state_of(wf_load_acquire(&lx.main->base.state)) != WF_DEAD)
 		t = lx.main; /* sent to the tid that is the pid */
 	if (t)
 		lx_signal_post(t, sig, info);
@@ -69,7 +70,8 @@ void lx_door_loop(void *kthread)
 			(void)sys_futex_wake(&done, INT32_MAX);
 		}
 		now = sys_now();
-		next = wf_load_relaxed(&wf_rt.monitor_armed) || next <= now ? wf_monitor_tick(now) : next;
+		next = wf_load_relaxed(&wf_rt.monitor_armed) || next <= now ? wf_monitor_tick(now)
+									    : next;
 		wf_store_seq_cst(&wf_rt.monitor_until, next);
 		if (next != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
 			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - now, 0);

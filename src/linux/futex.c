@@ -185,7 +185,7 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 		enum wf_reason reason;
 		long ret;
 
-		wf_park_begin(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+		wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
 		wf_spin_lock(&b->lock);
 		ret = wf_arch_load32(addr, &value);
 		if (ret == 0 && value == expected)
@@ -373,7 +373,7 @@ static long lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
 		enum wf_reason reason;
 		long ret;
 
-		wf_park_begin(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+		wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
 		wf_spin_lock(&b->lock);
 		ret = wf_arch_load32(addr, &value);
 		seen = value;

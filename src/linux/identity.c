@@ -29,7 +29,8 @@ static bool is_realtime(uint32_t policy)
 static long check_policy(uint32_t policy, int priority)
 {
 	policy &= ~(uint32_t)SCHED_RESET_ON_FORK;
-	if (policy != SCHED_NORMAL && policy != SCHED_BATCH && policy != SCHED_IDLE && !is_realtime(policy))
+	if (policy != SCHED_NORMAL && policy != SCHED_BATCH && policy != SCHED_IDLE &&
+	    !is_realtime(policy))
 		return -EINVAL;
 	if (is_realtime(policy) ? priority < 1 || priority > 99 : priority != 0)
 		return -EINVAL;
@@ -58,7 +59,9 @@ static long set_policy(struct lx_thread *t, uint32_t policy, int priority)
 	t->policy = policy & ~(uint32_t)SCHED_RESET_ON_FORK;
 	t->priority = priority;
 	/* Real-time before everything, idle behind everything. */
-	t->base.level = is_realtime(policy) ? 0 : policy == SCHED_IDLE ? WF_LEVELS - 1 : (uint8_t)(WF_LEVEL_NORMAL + t->nice);
+	t->base.level = is_realtime(policy)    ? 0
+			: policy == SCHED_IDLE ? WF_LEVELS - 1
+					       : (uint8_t)(WF_LEVEL_NORMAL + t->nice);
 	return 0;
 }
 
@@ -270,8 +273,8 @@ long sysc_madvise(struct wf_frame *f)
 	struct lx_thread *self = lx_self();
 	uintptr_t low = WF_ARG0(f), high = low + WF_ARG1(f);
 
-	if (WF_ARG2(f) == MADV_DONTNEED && self->stack_high && low >= self->stack_low && high <= self->stack_high &&
-	    WF_ARG1(f))
+	if (WF_ARG2(f) == MADV_DONTNEED && self->stack_high && low >= self->stack_low &&
+	    high <= self->stack_high && WF_ARG1(f))
 		return 0;
 	return lx_blocking(f, false);
 }

@@ -46,7 +46,8 @@ static long fork_process(struct wf_frame *f)
  * A child that shares our memory and runs on a stack of its own (posix_spawn, or clone() by hand): it gets a
  * copy of the frame at the top of that stack and leaves the gate there as a foreign kernel thread.
  */
-static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp, const struct clone_args *args)
+static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
+			     const struct clone_args *args)
 {
 	struct wf_frame *frame = wf_frame_at(sp);
 	bool is_ours = wf_self_kthread() != NULL;
@@ -70,7 +71,8 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp, c
 	return ret;
 }
 
-long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp, const struct clone_args *args)
+long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
+		      const struct clone_args *args)
 {
 	if (!(flags & CLONE_VM))
 		return sp ? clone_with_stack(f, flags, sp, args) : fork_process(f);

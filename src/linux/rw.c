@@ -325,13 +325,16 @@ static long receive(struct wf_frame *f, int flags_arg)
 	if (flags & (MSG_DONTWAIT | MSG_ERRQUEUE))
 		return lx_raw(f);
 	if (flags & MSG_WAITALL)
-		return lx_blocking(f, true); /* parts may arrive for long; kept whole by the kernel */
+		/* parts may arrive for long; kept whole by the kernel */
+		return lx_blocking(f, true);
 	wait_init(&w, fd, EPOLLIN);
 	for (;;) {
 		long nb = (long)(flags | MSG_DONTWAIT);
 
-		ret = flags_arg == 3 ? sys6(f->nr, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), nb, WF_ARG4(f), WF_ARG5(f))
-				     : sys6(f->nr, WF_ARG0(f), WF_ARG1(f), nb, WF_ARG3(f), WF_ARG4(f), WF_ARG5(f));
+		ret = flags_arg == 3 ? sys6(f->nr, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), nb,
+					    WF_ARG4(f), WF_ARG5(f))
+				     : sys6(f->nr, WF_ARG0(f), WF_ARG1(f), nb, WF_ARG3(f),
+					    WF_ARG4(f), WF_ARG5(f));
 		if (ret != -EAGAIN)
 			return wait_done(&w, ret);
 		ret = wait_ready(&w);
@@ -356,7 +359,8 @@ static bool is_stream(int fd)
 {
 	int type = 0, len = sizeof(type);
 
-	return sys5(__NR_getsockopt, fd, SOL_SOCKET, 3 /* SO_TYPE */, &type, &len) == 0 && type == 1;
+	return sys5(__NR_getsockopt, fd, SOL_SOCKET, 3 /* SO_TYPE */, &type, &len) == 0 &&
+	       type == 1;
 }
 
 long sysc_sendto(struct wf_frame *f)
@@ -372,7 +376,8 @@ long sysc_sendto(struct wf_frame *f)
 		return check_sigpipe(lx_raw(f));
 	wait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = sys6(__NR_sendto, fd, buf + done, len - done, flags | MSG_DONTWAIT, WF_ARG4(f), WF_ARG5(f));
+		ret = sys6(__NR_sendto, fd, buf + done, len - done, flags | MSG_DONTWAIT,
+			   WF_ARG4(f), WF_ARG5(f));
 		if (ret >= 0) {
 			done += (size_t)ret;
 			/* A part: only a stream sends the rest, and only a blocking one waits for it. */

@@ -33,7 +33,8 @@ static int next_signal(struct lx_thread *t, struct wf_siginfo *info, struct sys_
 		if (act->handler != SIG_DFL && act->handler != SIG_IGN && act->flags & SA_RESETHAND)
 			lx.action[sig].handler = SIG_DFL;
 		wf_spin_unlock(&lx.action_lock);
-		if (act->handler == SIG_IGN || (act->handler == SIG_DFL && lx_signal_default_ignores(sig)))
+		if (act->handler == SIG_IGN ||
+		    (act->handler == SIG_DFL && lx_signal_default_ignores(sig)))
 			continue;
 		return sig;
 	}
@@ -70,7 +71,8 @@ static bool is_on(const struct wf_stack_t *s, uintptr_t sp)
 }
 
 /* Where the handler's frame goes: the alternate stack if asked for and not there already. */
-static uintptr_t handler_stack(const struct lx_thread *t, const struct sys_sigaction *act, uintptr_t sp)
+static uintptr_t handler_stack(const struct lx_thread *t, const struct sys_sigaction *act,
+			       uintptr_t sp)
 {
 	if (act->flags & SA_ONSTACK && t->altstack.size && !is_on(&t->altstack, sp))
 		return (uintptr_t)t->altstack.sp + t->altstack.size;
@@ -78,7 +80,8 @@ static uintptr_t handler_stack(const struct lx_thread *t, const struct sys_sigac
 }
 
 /* Fill the parts of a frame that do not depend on where the context comes from, and block what the action says. */
-static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig, const struct sys_sigaction *act)
+static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig,
+			 const struct sys_sigaction *act)
 {
 	uint64_t before = t->has_saved_mask ? t->sig_saved_mask : t->sig_mask;
 	uint64_t during = t->sig_mask | act->mask;
@@ -88,8 +91,9 @@ static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig
 	frame->uc.link = NULL;
 	frame->uc.sigmask = before;
 	frame->uc.stack = t->altstack;
-	frame->uc.stack.flags = !t->altstack.size ? SS_DISABLE
-				: is_on(&t->altstack, frame->uc.reg[WF_UC_RSP]) ? SS_ONSTACK : 0;
+	frame->uc.stack.flags = !t->altstack.size                               ? SS_DISABLE
+				: is_on(&t->altstack, frame->uc.reg[WF_UC_RSP]) ? SS_ONSTACK
+										: 0;
 	if (!(act->flags & SA_NODEFER))
 		during |= lx_bit(sig);
 	during &= ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP));
@@ -137,7 +141,7 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc)
 		return false;
 	frame = wf_sigframe_place(handler_stack(t, &act, uc->reg[WF_UC_RSP]), fp_bytes, &fp);
 	if (!is_writable(frame, uc->reg[WF_UC_RSP] > (uintptr_t)frame &&
-				       uc->reg[WF_UC_RSP] - (uintptr_t)frame < (1 << 16)
+						uc->reg[WF_UC_RSP] - (uintptr_t)frame < (1 << 16)
 					? sizeof(*frame) + fp_bytes
 					: sizeof(*frame)))
 		frame_is_unwritable();
@@ -197,7 +201,8 @@ void lx_signal_in_runtime(void *context)
 		return;
 	if (rip >= (uint64_t)wf_arch_raw_call_begin && rip < (uint64_t)wf_arch_raw_call_end) {
 		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_raw_call_interrupted;
-	} else if (rip >= (uint64_t)wf_arch_gate_exit_begin && rip < (uint64_t)wf_arch_gate_exit_end) {
+	} else if (rip >= (uint64_t)wf_arch_gate_exit_begin &&
+		   rip < (uint64_t)wf_arch_gate_exit_end) {
 		if (rip == (uint64_t)wf_arch_gate_exit_last)
 			uc->reg[WF_UC_RSP] -= WF_FRAME_BYTES + WF_RED_ZONE;
 		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_gate_exit_begin;
@@ -239,7 +244,8 @@ void lx_signal_exit(struct wf_frame *f)
 		}
 		return;
 	}
-	restarts = is_interrupted && (ret == -ERESTARTNOINTR || (ret == -ERESTARTSYS && act.flags & SA_RESTART));
+	restarts = is_interrupted &&
+		   (ret == -ERESTARTNOINTR || (ret == -ERESTARTSYS && act.flags & SA_RESTART));
 	if (is_interrupted && !restarts)
 		f->rax = (uint64_t)-EINTR;
 	frame = wf_sigframe_place(handler_stack(t, &act, wf_frame_sp(f)), WF_LEGACY_FP_BYTES, &fp);
@@ -248,7 +254,8 @@ void lx_signal_exit(struct wf_frame *f)
 	 * is our own depth, a few hundred bytes.
 	 */
 	if ((uintptr_t)frame < wf_frame_sp(f) && wf_frame_sp(f) - (uintptr_t)frame < (1 << 16))
-		frame = wf_sigframe_place((uintptr_t)__builtin_frame_address(0) - 1024, WF_LEGACY_FP_BYTES, &fp);
+		frame = wf_sigframe_place((uintptr_t)__builtin_frame_address(0) - 1024,
+					  WF_LEGACY_FP_BYTES, &fp);
 	if (!is_writable(frame, sizeof(*frame)))
 		frame_is_unwritable();
 	wf_sigframe_store_legacy_fp(fp);
@@ -283,13 +290,15 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 	struct lx_thread *t;
 
 	if (!k)
-		return; /* a child forked by the handler: native, its mask and stack are in uc as they are */
+		/* a child forked by the handler: native, its mask and stack are in uc as they are */
+		return;
 	t = lx_of(k->cur);
 	/* The check in gate.S comes back here when attention was set meanwhile: the first pass said so in link. */
 	if (uc->link != (void *)uc) {
 		uc->link = uc;
 		if (!(uc->stack.flags & SS_DISABLE))
-			t->altstack = (struct wf_stack_t){ .sp = uc->stack.sp, .size = uc->stack.size };
+			t->altstack = (struct wf_stack_t){ .sp = uc->stack.sp,
+							   .size = uc->stack.size };
 		lx_signal_set_mask(t, uc->sigmask);
 		uc->reg[WF_UC_RIP] = lx_gate.to_tramp(uc->reg[WF_UC_RIP]);
 	}
@@ -332,14 +341,16 @@ void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc)
 	if (lx_signal_is_wanted(t))
 		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
 	reg = saved->reg;
-	start = (typeof(start)){ reg[WF_UC_RSP], reg[WF_UC_RIP], reg[WF_UC_RDI], reg[WF_UC_RSI], reg[WF_UC_RDX] };
+	start = (typeof(start)){ reg[WF_UC_RSP], reg[WF_UC_RIP], reg[WF_UC_RDI], reg[WF_UC_RSI],
+				 reg[WF_UC_RDX] };
 	wf_slab_put(&wf_rt.save_areas, area);
-	wf_arch_enter_handler((void *)start.sp, (void *)start.handler, (long)start.sig, (void *)start.info,
-			      (void *)start.uc);
+	wf_arch_enter_handler((void *)start.sp, (void *)start.handler, (long)start.sig,
+			      (void *)start.info, (void *)start.uc);
 }
 
 extern char wf_arch_copy_begin[], wf_arch_copy_end[], wf_arch_copy_fault[];
-extern char wf_arch_load32_begin[], wf_arch_load32_end[], wf_arch_cas32_begin[], wf_arch_cas32_end[];
+extern char wf_arch_load32_begin[], wf_arch_load32_end[], wf_arch_cas32_begin[],
+	wf_arch_cas32_end[];
 
 static bool is_user_access(uint64_t rip)
 {
@@ -360,12 +371,13 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_copy_fault;
 		return;
 	}
-	if (info->code <= 0 && t) { /* sent by somebody, not a fault: the kernel found a thread that does not block it */
+	/* sent by somebody, not a fault: the kernel found a thread that does not block it */
+	if (info->code <= 0 && t) {
 		lx_signal_process(sig, info);
 		return;
 	}
-	if (!t || wf_in_own_text(uc->reg[WF_UC_RIP]) || act.handler == SIG_DFL || act.handler == SIG_IGN ||
-	    t->sig_mask & lx_bit(sig)) {
+	if (!t || wf_in_own_text(uc->reg[WF_UC_RIP]) || act.handler == SIG_DFL ||
+	    act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
 		/* No handler may run: the default action at the faulting instruction itself, when we return. */
 		(void)sys_sigaction(sig, &dfl, NULL);
 		return;

@@ -101,7 +101,8 @@ void lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info)
 	wf_slab_put(&lx.sigqs, q);
 	if (wf_self_kthread())
 		WF_TRACE(wf_self_kthread(), WF_EV_SIGNAL, sig, lx_tid(t));
-	if (!(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)) || wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig))
+	if (!(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)) ||
+	    wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig))
 		notify(t);
 }
 
@@ -117,10 +118,12 @@ static int take_locked(struct lx_thread *t, uint64_t set, struct wf_siginfo *out
 	if (!ready)
 		return 0;
 	/* A fault comes before everything: the instruction cannot go on without it. */
-	if (ready & (lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) | lx_bit(SIGTRAP)))
-		ready &= lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) | lx_bit(SIGTRAP);
+	if (ready &
+	    (lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) | lx_bit(SIGTRAP)))
+		ready &= lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) |
+			 lx_bit(SIGTRAP);
 	sig = __builtin_ctzl(ready) + 1;
-	wf_list_for_each_safe(n, tmp, &t->sig_queue) {
+	wf_list_for_each_safe (n, tmp, &t->sig_queue) {
 		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
 
 		if (q->info.signo != sig)
@@ -303,7 +306,8 @@ static void flush(int sig)
 
 static bool is_fault(int sig)
 {
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS;
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS;
 }
 
 long sysc_rt_sigaction(struct wf_frame *f)
@@ -480,7 +484,8 @@ long sysc_kill(struct wf_frame *f)
 	int sig = (int)WF_ARG1(f);
 	struct wf_siginfo info;
 
-	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL || sig == SIGSTOP)
+	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
+	    sig == SIGSTOP)
 		return lx_raw(f);
 	info = info_from_self(sig, SI_USER);
 	lx_signal_send_self(sig, &info);
@@ -506,7 +511,8 @@ long sysc_rt_sigqueueinfo(struct wf_frame *f)
 	int sig = (int)WF_ARG1(f);
 	struct wf_siginfo info;
 
-	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL || sig == SIGSTOP)
+	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
+	    sig == SIGSTOP)
 		return lx_raw(f);
 	if (wf_arch_copy(&info, (const void *)WF_ARG2(f), sizeof(info)) < 0)
 		return -EFAULT;

@@ -46,7 +46,8 @@ long sysc_clock_nanosleep(struct wf_frame *f)
 	long ret;
 
 	if (clock != 0 && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI)
-		return lx_blocking(f, true); /* CPU time clocks, or none at all: the kernel's business */
+		/* CPU time clocks, or none at all: the kernel's business */
+		return lx_blocking(f, true);
 	if (WF_ARG1(f) & TIMER_ABSTIME) {
 		ret = lx_deadline_absolute(user, clock, &deadline);
 		return ret < 0 ? ret : sleep_until(deadline, NULL);

@@ -76,7 +76,8 @@ void lx_signal_restore_kernel(struct lx_thread *t)
 static void unregister_rseq(void)
 {
 	if (lx_config.rseq_area)
-		(void)sys4(__NR_rseq, lx_config.rseq_area, lx_config.rseq_bytes, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
+		(void)sys4(__NR_rseq, lx_config.rseq_area, lx_config.rseq_bytes, RSEQ_UNREGISTER,
+			   RSEQ_SIGNATURE);
 }
 
 static void adopt_main(struct lx_thread *t, uint64_t mask)
@@ -124,7 +125,8 @@ bool lx_start(void)
 	wf_rt.seed = lx_config.seed;
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
 	main = wf_runtime_start(&wf_epoll_driver, &hooks,
-				lx_config.nr_workers ? lx_config.nr_workers : (uint32_t)sys_cpu_count(),
+				lx_config.nr_workers ? lx_config.nr_workers
+						     : (uint32_t)sys_cpu_count(),
 				lx_config.min_sigstack);
 	if (!main) {
 		(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);

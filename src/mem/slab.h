@@ -11,10 +11,10 @@
 
 struct wf_slab {
 	struct wf_spin lock;
-	uint32_t object_bytes; /* (c) rounded up to 64 */
-	void *free;            /* (q) next free object is its first word */
+	uint32_t object_bytes;   /* (c) rounded up to 64 */
+	void *free;              /* (q) next free object is its first word */
 	char *fresh, *fresh_end; /* (q) not handed out yet */
-	uint64_t nr_made;      /* (q) */
+	uint64_t nr_made;        /* (q) */
 };
 
 void wf_slab_init(struct wf_slab *s, uint32_t object_bytes);

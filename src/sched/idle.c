@@ -13,7 +13,8 @@
 #include "sched/runtime.h"
 #include "sched/worker.h"
 
-#define SEARCH_ROUNDS 4 /* a few microseconds: waking another processor costs 10 or more on a virtual machine */
+/* a few microseconds: waking another processor costs 10 or more on a virtual machine */
+#define SEARCH_ROUNDS 4
 #define PAUSES_PER_ROUND 40
 #define STAGGER_NS (4 * WF_MS) /* other sleepers look at the timers only if their keeper did not */
 
@@ -143,7 +144,8 @@ static void sleep_in_poller(struct wf_kthread *k)
 	uint32_t nr = wf_fetch_add(&wf_rt.nr_idle, 1u);
 	bool woken = false;
 
-	wf_fence_seq_cst(&wf_rt.nr_idle); /* our entry before our look at the queues; pairs with submitters */
+	/* our entry before our look at the queues; pairs with submitters */
+	wf_fence_seq_cst(&wf_rt.nr_idle);
 	if (!any_work(w)) {
 		int64_t next = wf_load_seq_cst(&wf_rt.wheel.next);
 		bool keeps = keep_timer(next);

@@ -10,15 +10,25 @@ static void fire_deadline(struct wf_timer *timer)
 	(void)wf_unpark(container_of(timer, struct wf_thread, timer), WF_WAKE_TIMEOUT);
 }
 
-void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what)
+static struct wf_thread *describe_wait(enum wf_wait kind, uint64_t what)
 {
 	struct wf_thread *self = wf_self();
 
 	self->wait_kind = (uint8_t)kind;
 	self->wait_what = what;
 	self->wait_since = wf_load_relaxed(&wf_rt.coarse_now);
+	return self;
+}
+
+void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what)
+{
 	/* Before the thread is on any list: a waker that finds it there must see PARKING. */
-	wf_store_seq_cst(&self->state, WF_PARKING | flags);
+	wf_store_seq_cst(&describe_wait(kind, what)->state, WF_PARKING | flags);
+}
+
+void wf_park_begin_before_lock(uint32_t flags, enum wf_wait kind, uint64_t what)
+{
+	wf_store_release(&describe_wait(kind, what)->state, WF_PARKING | flags);
 }
 
 static enum wf_reason reason_of(uint32_t state)

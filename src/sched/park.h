@@ -19,6 +19,11 @@
 
 /* flags: 0 or WF_INTR. kind and what are shown in dumps. */
 void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what);
+/*
+ * The same, when a spin lock is taken between here and wf_park(): that is the fence which a signal poster's
+ * look at the state pairs with, and a second one would cost every futex wait as much as half a switch.
+ */
+void wf_park_begin_before_lock(uint32_t flags, enum wf_wait kind, uint64_t what);
 /* deadline: CLOCK_MONOTONIC ns, or WF_NEVER. */
 WF_PARKS enum wf_reason wf_park(int64_t deadline);
 /* Instead of wf_park(): the event turned out to have happened. A reason that came first is returned. */

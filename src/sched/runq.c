@@ -6,6 +6,18 @@
 #define HANDOFFS_IN_A_ROW 16 /* then the queue gets a turn: two threads that wake each other must not own a worker */
 #define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
 
+static void lock(struct wf_runq *q)
+{
+	if (!q->is_private)
+		wf_spin_lock(&q->lock);
+}
+
+static void unlock(struct wf_runq *q)
+{
+	if (!q->is_private)
+		wf_spin_unlock(&q->lock);
+}
+
 static void append_to(struct wf_level *l, struct wf_thread *t)
 {
 	t->next = NULL;
@@ -52,7 +64,7 @@ static struct wf_thread *take_first(struct wf_array *a)
 
 void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 {
-	wf_spin_lock(&q->lock);
+	lock(q);
 	switch (place) {
 	case WF_PLACE_HANDOFF:
 		if (q->handoff)
@@ -70,7 +82,7 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 		break;
 	}
 	wf_store_relaxed(&q->nr, wf_runq_nr(q) + 1);
-	wf_spin_unlock(&q->lock);
+	unlock(q);
 }
 
 static struct wf_thread *take_queued(struct wf_runq *q)
@@ -89,7 +101,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	struct wf_thread *t = NULL;
 
 	*out_new_slice = true;
-	wf_spin_lock(&q->lock);
+	lock(q);
 	if (q->handoff && q->handoff_streak >= HANDOFFS_IN_A_ROW) {
 		append(&q->array[q->active], q->handoff);
 		q->handoff = NULL;
@@ -105,7 +117,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	}
 	if (t)
 		wf_store_relaxed(&q->nr, wf_runq_nr(q) - 1);
-	wf_spin_unlock(&q->lock);
+	unlock(q);
 	return t;
 }
 

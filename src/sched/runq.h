@@ -27,6 +27,7 @@ struct wf_array {
 
 struct wf_runq {
 	struct wf_spin lock;
+	bool is_private;            /* (c) the only worker's: nobody but its carrier comes here, no lock is taken */
 	uint32_t nr;                /* (a) queued threads, the hand-off slot included */
 	struct wf_thread *handoff;  /* (q) woken last by the running thread: runs next */
 	uint32_t handoff_streak;    /* (q) hand-offs in a row */

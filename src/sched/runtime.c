@@ -163,6 +163,7 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io, const struct w
 		struct wf_worker *w = &wf_rt.workers[i];
 
 		w->index = i;
+		w->rq.is_private = nr_workers == 1;
 		w->rng = wf_rt.seed + i + 1;
 		w->is_vacant = 1;
 		w->next_vacant = wf_rt.vacant;

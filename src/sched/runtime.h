@@ -17,32 +17,35 @@
 #define WF_SIG_KICK 33
 
 struct wf_runtime {
-	uint32_t started;        /* (a) */
-	int pid;                 /* (p) */
-	uint32_t nr_workers;     /* (p) */
-	struct wf_worker *workers; /* (p) */
+	uint32_t started;                             /* (a) */
+	int pid;                                      /* (p) */
+	uint32_t nr_workers;                          /* (p) */
+	struct wf_worker *workers;                    /* (p) */
 	struct wf_kthread *kthreads[WF_MAX_KTHREADS]; /* (a) filled in order, never removed */
-	uint32_t nr_kthreads;    /* (a) */
-	struct wf_kthread *door; /* (p) */
+	uint32_t nr_kthreads;                         /* (a) */
+	struct wf_kthread *door;                      /* (p) */
 
-	uint32_t nr_idle WF_ALIGNED(WF_CACHE_LINE); /* (a) kernel threads asleep, or about to be, in the poller */
-	uint32_t nr_searching;   /* (a) awake and looking for work, or a wake() on its way */
-	uint32_t nr_vacant;      /* (a) workers without a carrier */
-	int64_t timer_kept;      /* (a) some sleeper wakes exactly then; 0: nobody keeps a time */
+	/* (a) kernel threads asleep, or about to be, in the poller */
+	uint32_t nr_idle WF_ALIGNED(WF_CACHE_LINE);
+	uint32_t nr_searching; /* (a) awake and looking for work, or a wake() on its way */
+	uint32_t nr_vacant;    /* (a) workers without a carrier */
+	int64_t timer_kept;    /* (a) some sleeper wakes exactly then; 0: nobody keeps a time */
 
-	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE); /* vacant and spare lists, kernel thread table */
-	struct wf_worker *vacant;      /* (q) */
-	struct wf_kthread *spares;     /* (q) */
+	/* vacant and spare lists, kernel thread table */
+	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE);
+	struct wf_worker *vacant;  /* (q) */
+	struct wf_kthread *spares; /* (q) */
 
-	int64_t coarse_now WF_ALIGNED(WF_CACHE_LINE); /* (a) written by the monitor and by idle workers */
-	uint32_t monitor_armed;  /* (a) the door ticks */
-	int64_t monitor_until;   /* (a) when the door looks next by itself */
+	/* (a) written by the monitor and by idle workers */
+	int64_t coarse_now WF_ALIGNED(WF_CACHE_LINE);
+	uint32_t monitor_armed; /* (a) the door ticks */
+	int64_t monitor_until;  /* (a) when the door looks next by itself */
 
-	const struct wf_io_driver *io;     /* (p) */
+	const struct wf_io_driver *io;      /* (p) */
 	const struct wf_sched_hooks *hooks; /* (p) */
 	struct wf_wheel wheel;
 	struct wf_slab save_areas;
-	uint64_t seed;           /* (p) */
+	uint64_t seed; /* (p) */
 };
 
 /* Alternate stack of each kernel thread: a signal frame with the largest FPU state, twice, and room to work. */
@@ -55,8 +58,9 @@ extern struct wf_runtime wf_rt;
  * Start with the calling kernel thread as the door: builds the workers and the thread object of the caller
  * (returned); the caller's context stays where it is until wf_runtime_leave_door().
  */
-struct wf_thread *wf_runtime_start(const struct wf_io_driver *io, const struct wf_sched_hooks *hooks,
-				   uint32_t nr_workers, size_t min_sigstack);
+struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
+				   const struct wf_sched_hooks *hooks, uint32_t nr_workers,
+				   size_t min_sigstack);
 /* Move the calling (main) thread to a worker; the kernel thread goes on as door_loop(), which never returns. */
 WF_PARKS void wf_runtime_leave_door(struct wf_thread *self, void (*door_loop)(void *));
 /* In a fork child: forget everything; the child is a plain process until it makes a thread. */

@@ -15,7 +15,8 @@ struct wf_thread_table wf_thread_table;
 
 void wf_thread_table_init(size_t object_bytes)
 {
-	table = (struct wf_thread_table){ .object_bytes = WF_ALIGN_UP(object_bytes, (size_t)WF_CACHE_LINE) };
+	table = (struct wf_thread_table){ .object_bytes = WF_ALIGN_UP(object_bytes,
+								      (size_t)WF_CACHE_LINE) };
 	table.slots = sys_map(table.object_bytes * WF_MAX_THREADS);
 }
 

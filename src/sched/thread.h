@@ -92,18 +92,21 @@ struct wf_thread {
 	uint8_t level;              /* (a) run queue level: 0 first */
 	uint8_t wait_kind;          /* (o) enum wf_wait */
 	bool is_preempted;          /* (w) sp leads to a saved signal frame */
-	bool is_pinned;             /* (a) may run on some processors only: hooks->place() sees to it */
-	uint8_t hog;                /* (o) 0..15: up with every slice used whole, down with every park */
-	uint8_t parks_after_wake;   /* (o) 0..15: how often a wake was soon followed by a park */
-	uint32_t tid;               /* (p) */
-	uint64_t wait_what;         /* (o) */
-	int64_t wait_since;         /* (o) coarse clock */
-	uint64_t woke_at;           /* (o) cycles at the last unpark by us, 0: none since the last park */
-	struct wf_timer timer;      /* deadline of the current park */
-	uint32_t index;             /* (c) slot in the thread table */
-	uint32_t generation;        /* (a) how often this slot was used */
-	uint64_t nr_switches;       /* (w) */
-	int64_t run_ns;             /* (w) charged at slices */
+	/* (a) may run on some processors only: hooks->place() sees to it */
+	bool is_pinned;
+	/* (o) 0..15: up with every slice used whole, down with every park */
+	uint8_t hog;
+	uint8_t parks_after_wake; /* (o) 0..15: how often a wake was soon followed by a park */
+	uint32_t tid;             /* (p) */
+	uint64_t wait_what;       /* (o) */
+	int64_t wait_since;       /* (o) coarse clock */
+	/* (o) cycles at the last unpark by us, 0: none since the last park */
+	uint64_t woke_at;
+	struct wf_timer timer; /* deadline of the current park */
+	uint32_t index;        /* (c) slot in the thread table */
+	uint32_t generation;   /* (a) how often this slot was used */
+	uint64_t nr_switches;  /* (w) */
+	int64_t run_ns;        /* (w) charged at slices */
 };
 
 _Static_assert(offsetof(struct wf_thread, sp) == WF_T_SP, "gate.S relies on it");
@@ -121,10 +124,10 @@ WF_INLINE enum wf_state wf_state_of(uint32_t word)
 
 struct wf_thread_table {
 	struct wf_spin lock;
-	char *slots;             /* (c) */
-	size_t object_bytes;     /* (c) */
-	uint32_t nr_slots;       /* (a) grows only */
-	struct wf_thread *free;  /* (q) linked by next */
+	char *slots;            /* (c) */
+	size_t object_bytes;    /* (c) */
+	uint32_t nr_slots;      /* (a) grows only */
+	struct wf_thread *free; /* (q) linked by next */
 };
 
 /* For readers from outside (obs/inspect.c); everybody else goes through the functions below. */

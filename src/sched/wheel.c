@@ -3,7 +3,8 @@
 #include "sched/wheel.h"
 #include "base/die.h"
 
-#define SCAN_LIMIT 32 /* entries read to find a far slot's exact minimum; beyond, its beginning will do */
+/* entries read to find a far slot's exact minimum; beyond, its beginning will do */
+#define SCAN_LIMIT 32
 
 void wf_wheel_init(struct wf_wheel *w, int64_t now)
 {
@@ -53,7 +54,7 @@ static int64_t earliest_in(struct wf_wheel *w, unsigned level)
 			w->used[level] &= ~(1ul << slot);
 			continue;
 		}
-		wf_list_for_each_safe(n, tmp, head) {
+		wf_list_for_each_safe (n, tmp, head) {
 			best = WF_MIN(best, container_of(n, struct wf_timer, link)->deadline);
 			if (level && ++seen == SCAN_LIMIT)
 				return slot_begin(w, level, slot) << WF_WHEEL_SHIFT;
@@ -108,7 +109,7 @@ static int fire_slot(struct wf_wheel *w, struct wf_list *slot, int64_t now)
 	struct wf_list *n, *tmp;
 	int fired = 0;
 
-	wf_list_for_each_safe(n, tmp, slot) {
+	wf_list_for_each_safe (n, tmp, slot) {
 		struct wf_timer *t = container_of(n, struct wf_timer, link);
 
 		if (t->deadline > now)

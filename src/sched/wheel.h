@@ -21,19 +21,19 @@
 #define WF_WHEEL_LEVELS 8 /* 2^(16 + 48) ns: every deadline fits */
 
 struct wf_timer {
-	struct wf_list link;  /* (q) in a slot, or empty */
-	int64_t deadline;     /* (q) CLOCK_MONOTONIC ns */
-	uint8_t level, slot;  /* (q) where link is */
-	bool armed;           /* (q) */
+	struct wf_list link; /* (q) in a slot, or empty */
+	int64_t deadline;    /* (q) CLOCK_MONOTONIC ns */
+	uint8_t level, slot; /* (q) where link is */
+	bool armed;          /* (q) */
 	void (*fire)(struct wf_timer *);
 };
 
 struct wf_wheel {
 	struct wf_spin lock;
-	int64_t tick;                     /* (q) every slot before it was emptied */
-	int64_t next;                     /* (a) no timer fires before; WF_NEVER when empty */
-	uint32_t nr;                      /* (a) armed timers */
-	uint64_t used[WF_WHEEL_LEVELS];   /* (q) bit per slot that may be non-empty */
+	int64_t tick;                   /* (q) every slot before it was emptied */
+	int64_t next;                   /* (a) no timer fires before; WF_NEVER when empty */
+	uint32_t nr;                    /* (a) armed timers */
+	uint64_t used[WF_WHEEL_LEVELS]; /* (q) bit per slot that may be non-empty */
 	struct wf_list slots[WF_WHEEL_LEVELS][WF_WHEEL_SLOTS]; /* (q) */
 };
 

@@ -85,13 +85,15 @@ void wf_worker_ready(struct wf_thread *t)
 		bool alone = !wf_runq_nr(&w->rq);
 
 		wf_runq_push(&w->rq, t, place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
-		wf_fence_seq_cst(&w->rq.nr); /* as above */
 		/*
 		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
 		 * a lock in a loop would never let the thread that it wakes have it.
 		 */
 		if (waker->hog >= WF_HOG && t->hog < waker->hog)
 			(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
+		if (w->rq.is_private) /* we carry the only worker: nobody sleeps */
+			return;
+		wf_fence_seq_cst(&w->rq.nr); /* as above */
 		if (!wf_load_relaxed(&wf_rt.nr_idle) && !wf_load_relaxed(&wf_rt.nr_vacant))
 			return;
 		waker->woke_at = wf_cpu_cycles();

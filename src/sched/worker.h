@@ -31,28 +31,30 @@ struct wf_counters {
 
 struct wf_kthread {
 	struct wf_kthread *self; /* (c) */
-	struct wf_thread *cur;   /* (o) thread whose context is loaded, NULL in the scheduler's own context */
-	uint64_t fork_mask;      /* (o) signal mask that a vfork child starts with */
+	/* (o) thread whose context is loaded, NULL in the scheduler's own context */
+	struct wf_thread *cur;
+	uint64_t fork_mask;       /* (o) signal mask that a vfork child starts with */
 	struct wf_worker *worker; /* (a) NULL: a spare, or its worker was taken during a call */
-	void *loop_sp;           /* (o) the scheduler's own context, while a thread runs */
-	struct wf_thread *prev;  /* (o) switched away from, not yet dealt with */
-	uint32_t prev_action;    /* (o) */
-	uint32_t insys;          /* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
-	uint32_t kick_sent;      /* (a) one kick outstanding at most */
-	uint32_t preempt;        /* (a) the monitor wants the CPU for somebody else */
-	uint32_t sleep_word;     /* (a) 1: a spare asleep on it */
-	bool is_searching;       /* (o) holds one of wf_rt.nr_searching */
-	bool is_door;            /* (c) the main kernel thread: takes signals, never runs threads */
-	bool is_pinned;          /* (o) its own affinity is narrowed for a thread */
-	int tid;                 /* (p) kernel tid */
-	uint32_t index;          /* (c) */
-	uintptr_t tls;           /* (o) FS base that is loaded */
-	void *stack, *altstack;  /* (c) */
-	void *save_area;         /* (o) room for the next preempted context */
-	struct wf_trace_ring *ring; /* (c) */
+	void *loop_sp;            /* (o) the scheduler's own context, while a thread runs */
+	struct wf_thread *prev;   /* (o) switched away from, not yet dealt with */
+	uint32_t prev_action;     /* (o) */
+	/* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
+	uint32_t insys;
+	uint32_t kick_sent;     /* (a) one kick outstanding at most */
+	uint32_t preempt;       /* (a) the monitor wants the CPU for somebody else */
+	uint32_t sleep_word;    /* (a) 1: a spare asleep on it */
+	bool is_searching;      /* (o) holds one of wf_rt.nr_searching */
+	bool is_door;           /* (c) the main kernel thread: takes signals, never runs threads */
+	bool is_pinned;         /* (o) its own affinity is narrowed for a thread */
+	int tid;                /* (p) kernel tid */
+	uint32_t index;         /* (c) */
+	uintptr_t tls;          /* (o) FS base that is loaded */
+	void *stack, *altstack; /* (c) */
+	void *save_area;        /* (o) room for the next preempted context */
+	struct wf_trace_ring *ring;    /* (c) */
 	struct wf_kthread *next_spare; /* (q) */
-	uint32_t call_nr;        /* (a) system call in progress, for dumps */
-	struct wf_counters count; /* (o) */
+	uint32_t call_nr;              /* (a) system call in progress, for dumps */
+	struct wf_counters count;      /* (o) */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 _Static_assert(offsetof(struct wf_kthread, self) == WF_KT_SELF, "gate.S relies on it");
@@ -60,21 +62,22 @@ _Static_assert(offsetof(struct wf_kthread, cur) == WF_KT_CUR, "gate.S relies on 
 _Static_assert(offsetof(struct wf_kthread, fork_mask) == WF_KT_FORK_MASK, "gate.S relies on it");
 
 struct wf_worker {
-	struct wf_kthread *kthread; /* (a) carrier, NULL while vacant */
-	uint32_t index;             /* (c) */
-	uint32_t is_vacant;         /* (a) on the vacant list */
+	struct wf_kthread *kthread;    /* (a) carrier, NULL while vacant */
+	uint32_t index;                /* (c) */
+	uint32_t is_vacant;            /* (a) on the vacant list */
 	struct wf_worker *next_vacant; /* (q) */
-	uint32_t picks;             /* (w) */
-	uint32_t slice_seq;         /* (a) grows whenever a new slice begins */
-	uint32_t seen_seq;          /* monitor only */
-	int64_t seen_at;            /* monitor only */
-	int64_t seen_insys_at;      /* monitor only */
-	uint32_t seen_calls;        /* monitor only */
-	uint32_t calls;             /* (a) blocking-capable calls made */
-	uint64_t rng;               /* (w) */
-	int64_t slice_began;        /* (w) coarse clock */
+	uint32_t picks;                /* (w) */
+	uint32_t slice_seq;            /* (a) grows whenever a new slice begins */
+	uint32_t seen_seq;             /* monitor only */
+	int64_t seen_at;               /* monitor only */
+	int64_t seen_insys_at;         /* monitor only */
+	uint32_t seen_calls;           /* monitor only */
+	uint32_t calls;                /* (a) blocking-capable calls made */
+	uint64_t rng;                  /* (w) */
+	int64_t slice_began;           /* (w) coarse clock */
 	struct wf_runq rq;
-	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE); /* (a) woken from outside; newest first */
+	/* (a) woken from outside; newest first */
+	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE);
 } WF_ALIGNED(WF_CACHE_LINE);
 
 /* Of 15: a thread that usually parks right after it woke another keeps the woken one on its worker. */
@@ -95,16 +98,17 @@ WF_INLINE struct wf_thread *wf_self(void)
 	return wf_self_kthread()->cur;
 }
 
-#define WF_TRACE(k, ev, a, b)                                                                    \
-	do {                                                                                     \
-		if (WF_UNLIKELY(wf_trace_on))                                                    \
-			wf_trace_write((k)->ring, (ev), (k)->cur ? (k)->cur->tid : 0,            \
-				       (uint64_t)(a), (uint64_t)(b));                            \
+#define WF_TRACE(k, ev, a, b)                                                                      \
+	do {                                                                                       \
+		if (WF_UNLIKELY(wf_trace_on))                                                      \
+			wf_trace_write((k)->ring, (ev), (k)->cur ? (k)->cur->tid : 0,              \
+				       (uint64_t)(a), (uint64_t)(b));                              \
 	} while (0)
 
 /* What kthread.preempt asks for. */
 #define WF_PREEMPT_SLICE 1u /* the slice is over */
-#define WF_PREEMPT_WAKE 2u  /* a thread with slice left was woken: the running one keeps the rest of its own */
+/* a thread with slice left was woken: the running one keeps the rest of its own */
+#define WF_PREEMPT_WAKE 2u
 /* A woken thread may take the CPU from one that has run this long: shorter would switch for nothing. */
 #define WF_WAKE_GRANULARITY_NS WF_MS
 

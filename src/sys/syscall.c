@@ -53,7 +53,8 @@ int64_t sys_now(void)
 	return ns;
 }
 
-#define SPINS_BEFORE_YIELD 200 /* a few microseconds: longer than any section, unless the holder lost its CPU */
+/* a few microseconds: longer than any section, unless the holder lost its CPU */
+#define SPINS_BEFORE_YIELD 200
 
 void wf_spin_lock_slow(struct wf_spin *s)
 {

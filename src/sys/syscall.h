@@ -28,9 +28,9 @@ struct sys_sigaction {
 #define sys2(nr, a, b) wf_syscall6((nr), (long)(a), (long)(b), 0, 0, 0, 0)
 #define sys3(nr, a, b, c) wf_syscall6((nr), (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define sys4(nr, a, b, c, d) wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define sys5(nr, a, b, c, d, e)                                                                  \
+#define sys5(nr, a, b, c, d, e)                                                                    \
 	wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-#define sys6(nr, a, b, c, d, e, f)                                                               \
+#define sys6(nr, a, b, c, d, e, f)                                                                 \
 	wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* Anonymous private memory, zeroed; NULL when there is none. Reserves address space only. */

@@ -14,20 +14,20 @@
 /* One line per event: the enum name, and what arguments a and b mean. */
 enum wf_event {
 	WF_EV_NONE,
-	WF_EV_SPAWN,     /* a: new tid */
-	WF_EV_EXIT,      /* */
-	WF_EV_PARK,      /* a: wait kind, b: what for */
-	WF_EV_UNPARK,    /* a: woken tid, b: reason */
-	WF_EV_RUN,       /* a: tid switched to */
-	WF_EV_YIELD,     /* */
-	WF_EV_PREEMPT,   /* a: interrupted rip */
-	WF_EV_STEAL,     /* a: victim worker, b: number taken */
-	WF_EV_HANDOFF,   /* a: worker, b: 1 eager, 2 by the monitor */
-	WF_EV_IDLE,      /* a: 1 poller, 0 sleeper */
-	WF_EV_SYSCALL,   /* a: number, b: first argument */
-	WF_EV_SIGNAL,    /* a: signal, b: target tid */
-	WF_EV_HANDLER,   /* a: signal, b: handler address */
-	WF_EV_KICK,      /* a: target kernel tid, b: rip it was seen at */
+	WF_EV_SPAWN,   /* a: new tid */
+	WF_EV_EXIT,    /* */
+	WF_EV_PARK,    /* a: wait kind, b: what for */
+	WF_EV_UNPARK,  /* a: woken tid, b: reason */
+	WF_EV_RUN,     /* a: tid switched to */
+	WF_EV_YIELD,   /* */
+	WF_EV_PREEMPT, /* a: interrupted rip */
+	WF_EV_STEAL,   /* a: victim worker, b: number taken */
+	WF_EV_HANDOFF, /* a: worker, b: 1 eager, 2 by the monitor */
+	WF_EV_IDLE,    /* a: 1 poller, 0 sleeper */
+	WF_EV_SYSCALL, /* a: number, b: first argument */
+	WF_EV_SIGNAL,  /* a: signal, b: target tid */
+	WF_EV_HANDLER, /* a: signal, b: handler address */
+	WF_EV_KICK,    /* a: target kernel tid, b: rip it was seen at */
 	WF_EV_NR
 };
 
@@ -48,7 +48,8 @@ struct wf_trace_ring {
 extern uint32_t wf_trace_on;
 
 /* The event rings are allocated when a kernel thread is made while tracing is on; ring may be NULL. */
-void wf_trace_write(struct wf_trace_ring *ring, enum wf_event ev, uint32_t tid, uint64_t a, uint64_t b);
+void wf_trace_write(struct wf_trace_ring *ring, enum wf_event ev, uint32_t tid, uint64_t a,
+		    uint64_t b);
 const char *wf_trace_name(enum wf_event ev);
 
 #endif
