@@ -371,15 +371,15 @@ static void meet_stores(const void *at)
 
 	for (int i = 0; m.is_running && m.nr_pending && i < m.nr_cpus; i++) {
 		struct cpu *c = &m.cpus[i];
-		int upto = 0;
+		int nr_first = 0;
 
 		for (int j = 0; j < c->nr_stores && c != self; j++)
 			if (c->buffer[j].at == at)
-				upto = j + 1;
-		if (!upto || choose(2))
+				nr_first = j + 1;
+		if (!nr_first || choose(2))
 			continue;
 		hide_stores(self);
-		while (upto--)
+		while (nr_first--)
 			drain_one(c);
 		show_stores(self);
 	}
