@@ -91,7 +91,7 @@ static uint32_t wake_in(struct bucket *b, const uint32_t *addr, uint32_t n, uint
 	struct wf_list *p, *tmp;
 	uint32_t woken = 0;
 
-	wf_list_for_each_safe(p, tmp, &b->waiters) {
+	wf_list_for_each_safe (p, tmp, &b->waiters) {
 		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
 
 		if (woken == n)
@@ -128,7 +128,7 @@ static bool is_exit_word(const uint32_t *addr)
 	struct wf_list *p, *tmp;
 
 	wf_spin_lock(&b->lock);
-	wf_list_for_each_safe(p, tmp, &b->exit_words)
+	wf_list_for_each_safe (p, tmp, &b->exit_words)
 		found |= container_of(p, struct lx_thread, exit_link)->child_tid == addr;
 	wf_spin_unlock(&b->lock);
 	return found;
@@ -165,7 +165,8 @@ void lx_exit_word_remove(struct lx_thread *t)
 	wf_spin_unlock(&b->lock);
 }
 
-static void enqueue(struct bucket *b, struct lx_futex_wait *w, uint32_t *addr, uint32_t bitset, bool is_pi)
+static void enqueue(struct bucket *b, struct lx_futex_wait *w, uint32_t *addr, uint32_t bitset,
+		    bool is_pi)
 {
 	wf_store_release(&w->addr, addr);
 	w->bitset = bitset;
@@ -205,7 +206,8 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 	}
 }
 
-static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to, const uint32_t *expected)
+static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
+		    const uint32_t *expected)
 {
 	struct bucket *a = bucket_of(from), *b = bucket_of(to);
 	struct wf_list *p, *tmp;
@@ -220,7 +222,7 @@ static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t
 		return ret < 0 ? ret : -EAGAIN;
 	}
 	woken = wake_in(a, from, nr_wake, ~0u);
-	wf_list_for_each_safe(p, tmp, &a->waiters) {
+	wf_list_for_each_safe (p, tmp, &a->waiters) {
 		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
 
 		if (moved == nr_move)
@@ -235,7 +237,8 @@ static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t
 		moved++;
 	}
 	unlock_two(a, b);
-	return (long)woken + (long)moved; /* both kinds return the sum, whatever futex(2) says of the older one */
+	/* both kinds return the sum, whatever futex(2) says of the older one */
+	return (long)woken + (long)moved;
 }
 
 /* FUTEX_WAKE_OP: *to = *to OP arg, and the old value compared; see futex(2). */
@@ -329,7 +332,7 @@ static struct lx_futex_wait *first_pi_waiter(struct bucket *b, const uint32_t *a
 	struct wf_list *p, *tmp;
 
 	*out_more = false;
-	wf_list_for_each_safe(p, tmp, &b->waiters) {
+	wf_list_for_each_safe (p, tmp, &b->waiters) {
 		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
 
 		if (w->addr != addr || !w->is_pi)
@@ -378,7 +381,8 @@ static long lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
 		ret = wf_arch_load32(addr, &value);
 		seen = value;
 		if (ret == 0 && !(value & TID_MASK)) {
-			ret = wf_arch_cas32(addr, &seen, lx_tid(self) | (value & (WAITERS | OWNER_DIED)));
+			ret = wf_arch_cas32(addr, &seen,
+					    lx_tid(self) | (value & (WAITERS | OWNER_DIED)));
 			if (ret == 0)
 				ret = seen == value ? 1 : -EAGAIN;
 		} else if (ret == 0 && (value & TID_MASK) == lx_tid(self)) {
@@ -507,7 +511,8 @@ long sysc_futex(struct wf_frame *f)
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
 		if (timeout)
-			ret = lx_deadline_absolute(timeout, cmd == FUTEX_LOCK_PI ? 0 : clock, &deadline);
+			ret = lx_deadline_absolute(timeout, cmd == FUTEX_LOCK_PI ? 0 : clock,
+						   &deadline);
 		if (ret < 0)
 			return ret;
 		return lock_pi(addr, deadline, false);

@@ -3,7 +3,8 @@
 #include "sched/runq.h"
 #include "base/die.h"
 
-#define HANDOFFS_IN_A_ROW 16 /* then the queue gets a turn: two threads that wake each other must not own a worker */
+/* then the queue gets a turn: two threads that wake each other must not own a worker */
+#define HANDOFFS_IN_A_ROW 16
 #define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
 
 static void lock(struct wf_runq *q)

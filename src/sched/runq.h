@@ -27,12 +27,13 @@ struct wf_array {
 
 struct wf_runq {
 	struct wf_spin lock;
-	bool is_private;            /* (c) the only worker's: nobody but its carrier comes here, no lock is taken */
-	uint32_t nr;                /* (a) queued threads, the hand-off slot included */
-	struct wf_thread *handoff;  /* (q) woken last by the running thread: runs next */
-	uint32_t handoff_streak;    /* (q) hand-offs in a row */
-	uint32_t active;            /* (q) index of the active array */
-	struct wf_array array[2];   /* (q) */
+	/* (c) the only worker's: nobody but its carrier comes here, no lock is taken */
+	bool is_private;
+	uint32_t nr;               /* (a) queued threads, the hand-off slot included */
+	struct wf_thread *handoff; /* (q) woken last by the running thread: runs next */
+	uint32_t handoff_streak;   /* (q) hand-offs in a row */
+	uint32_t active;           /* (q) index of the active array */
+	struct wf_array array[2];  /* (q) */
 };
 
 enum wf_place {

@@ -117,7 +117,8 @@ void wf_rt_make_vacant(struct wf_worker *w)
 	/* Work may have been queued between the look and the list; its submitter saw no vacant worker. */
 	wf_fence_seq_cst(&wf_rt.nr_vacant);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
-		if (wf_load_seq_cst(&wf_rt.workers[i].rq.nr) || wf_load_seq_cst(&wf_rt.workers[i].inbox)) {
+		if (wf_load_seq_cst(&wf_rt.workers[i].rq.nr) ||
+		    wf_load_seq_cst(&wf_rt.workers[i].inbox)) {
 			wf_idle_wake();
 			return;
 		}
@@ -140,8 +141,9 @@ struct wf_worker *wf_rt_take_vacant(void)
 	return w;
 }
 
-struct wf_thread *wf_runtime_start(const struct wf_io_driver *io, const struct wf_sched_hooks *hooks,
-				   uint32_t nr_workers, size_t min_sigstack)
+struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
+				   const struct wf_sched_hooks *hooks, uint32_t nr_workers,
+				   size_t min_sigstack)
 {
 	struct wf_thread *t;
 	struct wf_kthread *door;
@@ -187,7 +189,8 @@ struct door_start {
 
 static void run_door(void *arg)
 {
-	struct door_start start = *(struct door_start *)arg; /* lies on main's stack, valid until main runs on */
+	/* lies on main's stack, valid until main runs on */
+	struct door_start start = *(struct door_start *)arg;
 
 	wf_arch_set_self(start.door);
 	wf_preempt_init_kthread(start.door);
@@ -202,7 +205,8 @@ static void run_door(void *arg)
 void wf_runtime_leave_door(struct wf_thread *self, void (*door_loop)(void *))
 {
 	struct door_start start = { .loop = door_loop, .door = wf_rt.door, .main = self };
-	void *sp = wf_arch_make_context((char *)start.door->stack + WF_KSTACK_BYTES, run_door, &start);
+	void *sp = wf_arch_make_context((char *)start.door->stack + WF_KSTACK_BYTES, run_door,
+					&start);
 
 	wf_arch_switch(&self->sp, sp);
 	wf_worker_finish_switch(wf_self_kthread());

@@ -24,7 +24,8 @@ void wf_inbox_push(struct wf_worker *w, struct wf_thread *t)
 
 	do
 		t->next = head;
-	while (!wf_cas(&w->inbox, &head, t)); /* publishes t->next; pairs with the exchange in take */
+	/* publishes t->next; pairs with the exchange in take */
+	while (!wf_cas(&w->inbox, &head, t));
 }
 
 struct wf_thread *wf_inbox_take(struct wf_worker *w)
@@ -74,7 +75,8 @@ void wf_worker_ready(struct wf_thread *t)
 	if (!w) {
 		home = t->home ? t->home : &wf_rt.workers[0];
 		wf_inbox_push(home, t);
-		wf_fence_seq_cst(&home->inbox); /* our push before our look at the sleepers; pairs with idle */
+		/* our push before our look at the sleepers; pairs with idle */
+		wf_fence_seq_cst(&home->inbox);
 		if (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))
 			wf_idle_wake();
 		else
@@ -84,7 +86,8 @@ void wf_worker_ready(struct wf_thread *t)
 	if (waker && wf_state_of(waker->state) != WF_DEAD) {
 		bool alone = !wf_runq_nr(&w->rq);
 
-		wf_runq_push(&w->rq, t, place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
+		wf_runq_push(&w->rq, t,
+			     place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
 		/*
 		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
 		 * a lock in a loop would never let the thread that it wakes have it.
