@@ -126,6 +126,14 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 		mask |= 1ull << (WF_SIG_KICK - 1);
 	WF_ASSERT(sys2(__NR_sigaltstack, &ss, NULL) == 0);
 	WF_ASSERT(sys_sigprocmask(SIG_SETMASK, &mask, NULL) == 0);
+	/*
+	 * A kick until now had no tid to go to, or a handler that did not know itself: nothing has run here that
+	 * it could be for, but for a request to the kernel thread. A flag left up would stop every later kick.
+	 */
+	wf_store_seq_cst(&k->kick_sent, 0u);
+	wf_store_relaxed(&k->preempt, 0u);
+	if (wf_rt.hooks && wf_rt.hooks->kicked)
+		wf_rt.hooks->kicked(k);
 }
 
 uint64_t wf_worker_sigmask(void)
