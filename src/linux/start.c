@@ -10,6 +10,7 @@
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/names.h"
 
 #include <signal.h>
 
@@ -149,6 +150,7 @@ void lx_forget(void)
 	lx_timer_forget();
 	lx_poll_forget();
 	lx_credentials_forget();
+	lx_names_forget();
 	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
 	lx_config.on_exit = NULL;
 	lx = (struct lx_process){ 0 };

@@ -4,6 +4,7 @@
  * passes through, watched by the monitor, where it is not.
  */
 #include "linux/calls.h"
+#include "linux/names.h"
 
 /* Real calls that may take long: patched so that the monitor knows, and interrupted by signals as on Linux. */
 static long pass(struct wf_frame *f)
@@ -14,7 +15,7 @@ static long pass(struct wf_frame *f)
 const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_read] = { sysc_read },
 	[__NR_write] = { sysc_write },
-	[__NR_close] = { sysc_close },
+	[__NR_close] = { sysc_close_name },
 	[__NR_poll] = { sysc_poll },
 	[__NR_rt_sigaction] = { sysc_rt_sigaction },
 	[__NR_rt_sigprocmask] = { sysc_rt_sigprocmask },
@@ -25,13 +26,13 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_madvise] = { sysc_madvise },
 	[__NR_dup2] = { sysc_dup2 },
 	[__NR_dup3] = { sysc_dup2 },
-	[__NR_dup] = { sysc_new_fd },
+	[__NR_dup] = { sysc_dup },
 	[__NR_pause] = { sysc_pause },
 	[__NR_nanosleep] = { sysc_nanosleep },
 	[__NR_connect] = { sysc_connect },
 	[__NR_accept] = { sysc_accept },
 	[__NR_accept4] = { sysc_accept },
-	[__NR_socket] = { sysc_new_fd },
+	[__NR_socket] = { sysc_socket },
 	[__NR_sendto] = { sysc_sendto },
 	[__NR_recvfrom] = { sysc_recvfrom },
 	[__NR_sendmsg] = { sysc_sendmsg },
@@ -71,8 +72,8 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_exit_group] = { sysc_exit_group },
 	[__NR_tgkill] = { sysc_tgkill },
 	[__NR_waitid] = { sysc_waitid },
-	[__NR_openat] = { sysc_new_fd },
-	[__NR_open] = { sysc_new_fd },
+	[__NR_openat] = { sysc_open },
+	[__NR_open] = { sysc_open },
 	[__NR_pselect6] = { sysc_pselect6 },
 	[__NR_ppoll] = { sysc_ppoll },
 	[__NR_set_robust_list] = { sysc_set_robust_list },
@@ -92,6 +93,21 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_setresgid] = { sysc_set_credentials },
 	[__NR_setfsuid] = { sysc_set_credentials },
 	[__NR_setfsgid] = { sysc_set_credentials },
+	[__NR_setsockopt] = { sysc_setsockopt },
+	[__NR_pipe] = { sysc_pipe },
+	[__NR_pipe2] = { sysc_pipe },
+	[__NR_socketpair] = { sysc_socketpair },
+	[__NR_eventfd] = { sysc_new_fd },
+	[__NR_eventfd2] = { sysc_new_fd },
+	[__NR_timerfd_create] = { sysc_new_fd },
+	[__NR_signalfd] = { sysc_new_fd },
+	[__NR_signalfd4] = { sysc_new_fd },
+	[__NR_epoll_create] = { sysc_new_fd },
+	[__NR_epoll_create1] = { sysc_new_fd },
+	[__NR_inotify_init] = { sysc_new_fd },
+	[__NR_inotify_init1] = { sysc_new_fd },
+	[__NR_memfd_create] = { sysc_new_fd },
+	[__NR_pidfd_open] = { sysc_new_fd },
 	[__NR_fsync] = { pass },
 	[__NR_fdatasync] = { pass },
 	[__NR_sendfile] = { pass },
@@ -109,7 +125,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_pwritev2] = { pass },
 	[__NR_preadv] = { pass },
 	[__NR_pwritev] = { pass },
-	[__NR_sendmmsg] = { pass },
+	[__NR_sendmmsg] = { sysc_sendmmsg },
 	[__NR_recvmmsg] = { pass },
 	[__NR_truncate] = { pass },
 	[__NR_ftruncate] = { pass },
@@ -118,7 +134,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_syncfs] = { pass },
 	[__NR_vmsplice] = { pass },
 	[__NR_getrandom] = { pass },
-	[__NR_ioctl] = { pass },
+	[__NR_ioctl] = { sysc_ioctl },
 	[__NR_statfs] = { pass },
 	[__NR_vfork] = { pass }, /* answered by gate.S itself */
 };

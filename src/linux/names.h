@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Names of other threads: libc reads and writes /proc/self/task/TID/comm, which the kernel has for none of ours.
+ */
+#ifndef WF_LINUX_NAMES_H
+#define WF_LINUX_NAMES_H
+
+#include "linux/abi.h"
+
+WF_PARKS long sysc_open(struct wf_frame *f);
+WF_PARKS long sysc_close_name(struct wf_frame *f);
+
+/* In a child: what the parent had open is nobody's name any more. */
+void lx_names_forget(void);
+
+#endif
