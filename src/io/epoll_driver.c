@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Descriptor table and poller on edge-triggered epoll; see fd.h. */
 #include "base/die.h"
-#include "io/fd.h"
+#include "io/fdtab.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
 
@@ -9,17 +9,6 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
-
-/* Locking: an entry's lock is innermost but for the run queue's, which wf_unpark() takes below it. */
-struct fd_entry {
-	struct wf_spin lock;
-	uint32_t seq; /* (a) written under the lock */
-	/* (q) tag of events: those of an earlier file with this number differ */
-	uint32_t generation;
-	uint8_t kind;           /* (a) enum wf_fd_kind */
-	bool is_registered;     /* (q) */
-	struct wf_list waiters; /* (q) .next NULL: none yet */
-} WF_ALIGNED(WF_CACHE_LINE);
 
 #define WAKE_TAG (~0ull)
 #define OWN_FD_LIMIT 1024
@@ -31,14 +20,14 @@ static struct {
 	uint32_t nr_waiters;    /* (a) */
 } io = { .epoll_fd = -1, .wake_fd = -1 };
 
-static struct fd_entry *entry_of(int fd)
+struct fd_entry *wf_fdtab_entry(int fd)
 {
 	return fd >= 0 && fd < WF_MAX_FDS && io.table ? &io.table[fd] : NULL;
 }
 
 uint32_t wf_fd_seq(int fd)
 {
-	struct fd_entry *e = entry_of(fd);
+	struct fd_entry *e = wf_fdtab_entry(fd);
 
 	return e ? wf_load_acquire(&e->seq) : 0;
 }
@@ -50,7 +39,7 @@ bool wf_fd_is_own(int fd)
 
 enum wf_fd_kind wf_fd_kind(int fd)
 {
-	struct fd_entry *e = entry_of(fd);
+	struct fd_entry *e = wf_fdtab_entry(fd);
 	struct stat st;
 	enum wf_fd_kind kind;
 
@@ -73,11 +62,13 @@ enum wf_fd_kind wf_fd_kind(int fd)
 
 void wf_fd_forget(int fd)
 {
-	struct fd_entry *e = entry_of(fd);
+	struct fd_entry *e = wf_fdtab_entry(fd);
 
-	if (!e || (!wf_load_relaxed(&e->kind) && !wf_load_relaxed(&e->is_registered)))
+	if (!e || (!wf_load_relaxed(&e->kind) && !wf_load_relaxed(&e->is_registered) &&
+		   !wf_load_relaxed(&e->is_sole)))
 		return;
 	wf_spin_lock(&e->lock);
+	wf_fdtab_reset_facts(e);
 	wf_store_relaxed(&e->kind, (uint8_t)WF_FD_UNKNOWN);
 	if (e->is_registered) {
 		e->is_registered = false;
@@ -105,14 +96,16 @@ static int register_fd(struct fd_entry *e, int fd)
 
 	if (ret == -EEXIST)
 		ret = sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_MOD, fd, &ev);
-	if (ret == 0)
+	if (ret == 0) {
 		e->is_registered = true;
+		e->empty_at = e->seq - 1; /* what came before was not counted */
+	}
 	return (int)ret;
 }
 
 int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq)
 {
-	struct fd_entry *e = entry_of(w->fd);
+	struct fd_entry *e = wf_fdtab_entry(w->fd);
 	int ret = 0;
 
 	wf_list_init(&w->link);
@@ -135,7 +128,7 @@ int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq)
 
 void wf_fd_dequeue(struct wf_fd_waiter *w)
 {
-	struct fd_entry *e = entry_of(w->fd);
+	struct fd_entry *e = wf_fdtab_entry(w->fd);
 
 	if (!e || !w->link.next)
 		return;
@@ -199,7 +192,7 @@ static void wake_waiters(struct fd_entry *e, uint32_t events)
 
 void wf_fd_pass_on(int fd, uint32_t events)
 {
-	struct fd_entry *e = entry_of(fd);
+	struct fd_entry *e = wf_fdtab_entry(fd);
 
 	if (!e || !e->waiters.next || wf_list_is_empty(&e->waiters))
 		return;
@@ -210,12 +203,14 @@ void wf_fd_pass_on(int fd, uint32_t events)
 
 static void on_event(uint64_t tag, uint32_t events)
 {
-	struct fd_entry *e = entry_of((int)(uint32_t)tag);
+	struct fd_entry *e = wf_fdtab_entry((int)(uint32_t)tag);
 
 	if (!e)
 		return;
 	wf_spin_lock(&e->lock);
 	if (e->generation == tag >> 32) {
+		if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI))
+			e->is_ended = true;
 		wf_store_release(&e->seq, e->seq + 1);
 		wake_waiters(e, events);
 	}

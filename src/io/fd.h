@@ -60,6 +60,28 @@ void wf_fd_dequeue(struct wf_fd_waiter *w);
 enum wf_fd_kind wf_fd_kind(int fd);
 /* The number is about to be closed, or was just handed out: what we know of it is void. */
 void wf_fd_forget(int fd);
+
+/*
+ * What the file was told. Kept as long as nobody else can have told it something else; facts.c says when, and
+ * the five calls below keep it true.
+ */
+struct wf_fd_facts {
+	bool is_nonblocking;
+	int64_t timeout_ns; /* of a socket, in the direction of events; 0: none */
+};
+struct wf_fd_facts wf_fd_facts(int fd, uint32_t events);
+/* A file was just made, with this number and no other: as wf_fd_forget(), and better. */
+void wf_fd_made(int fd, bool is_nonblocking);
+/* The program has told the file something: its flags, its timeouts. */
+void wf_fd_changed(int fd);
+/* The file has another number too, or an owner elsewhere; all files have, when the process forks. */
+void wf_fd_shared(int fd);
+void wf_fd_all_shared(void);
+/* A read, begun when seq events were seen, got less than it asked for. */
+void wf_fd_drained(int fd, uint32_t seq);
+/* Nothing can be read before the next event: an attempt would say EAGAIN. */
+bool wf_fd_is_empty(int fd, uint32_t seq);
+
 /* One of the runtime's own descriptors: the program must not close or replace it. */
 bool wf_fd_is_own(int fd);
 

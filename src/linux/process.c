@@ -36,6 +36,7 @@ static long fork_process(struct wf_frame *f)
 
 	if (!wf_self_kthread())
 		return lx_raw(f);
+	wf_fd_all_shared();
 	pid = lx_raw(f);
 	if (pid == 0)
 		become_native(f);
@@ -56,6 +57,7 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 
 	if (wf_arch_copy(frame, f, sizeof(*f)) < 0)
 		return -EFAULT;
+	wf_fd_all_shared();
 	if (is_ours)
 		wf_call_enter(flags & CLONE_VFORK);
 	if (args) {
@@ -90,6 +92,7 @@ long sysc_fork(struct wf_frame *f)
 void wf_linux_vfork_begin(struct wf_frame *f)
 {
 	(void)f;
+	wf_fd_all_shared();
 	wf_self_kthread()->fork_mask = lx_self()->sig_mask;
 	wf_call_enter(true);
 }

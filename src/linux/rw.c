@@ -10,6 +10,7 @@
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/msg.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -18,33 +19,13 @@
 #define MSG_DONTWAIT 0x40
 #define MSG_WAITALL 0x100
 #define MSG_ERRQUEUE 0x2000
+#define MSG_NOSIGNAL 0x4000
 #define SOL_SOCKET 1
-#define SO_RCVTIMEO_OLD 20
-#define SO_SNDTIMEO_OLD 21
 #define NO_RWF 0x100 /* this kind of file does not know RWF_NOWAIT */
-
-struct iovec_k {
-	char *base;
-	size_t len;
-};
 
 static bool is_nonblocking(int fd)
 {
-	long flags = sys2(__NR_fcntl, fd, F_GETFL);
-
-	return flags >= 0 && flags & O_NONBLOCK;
-}
-
-/* The socket's own timeout as a deadline. */
-static int64_t socket_deadline(int fd, uint32_t events)
-{
-	int64_t tv[2] = { 0, 0 };
-	int len = sizeof(tv);
-	int option = events & EPOLLIN ? SO_RCVTIMEO_OLD : SO_SNDTIMEO_OLD;
-
-	if (sys5(__NR_getsockopt, fd, SOL_SOCKET, option, tv, &len) < 0 || (!tv[0] && !tv[1]))
-		return WF_NEVER;
-	return lx_deadline_in(tv[0] * WF_SEC + tv[1] * WF_US);
+	return wf_fd_facts(fd, EPOLLOUT).is_nonblocking;
 }
 
 /* One wait on one descriptor: what to wait for, until when, and what was learnt on the way. */
@@ -53,7 +34,7 @@ struct fd_wait {
 	uint32_t events;
 	uint32_t seq;
 	int64_t deadline;
-	bool has_deadline, has_waited, may_timeout;
+	bool has_deadline, has_waited, is_late;
 };
 
 static void wait_init(struct fd_wait *w, int fd, uint32_t events)
@@ -62,27 +43,42 @@ static void wait_init(struct fd_wait *w, int fd, uint32_t events)
 	w->seq = wf_fd_seq(fd);
 }
 
-/* The attempt would block: park. 0: try again; else what the call returns. */
+/*
+ * The attempt would block: park. 0: try again; else what the call returns. When the socket's own timeout is
+ * over there is one more attempt: what came in time counts, though its event may still be on the way.
+ */
 static long wait_ready(struct fd_wait *w)
 {
 	int ret;
 
+	if (w->is_late)
+		return -EAGAIN;
 	if (!w->has_deadline) {
-		if (is_nonblocking(w->fd))
+		struct wf_fd_facts facts = wf_fd_facts(w->fd, w->events);
+
+		if (facts.is_nonblocking)
 			return -EAGAIN;
 		w->has_deadline = true;
-		w->may_timeout = wf_fd_kind(w->fd) == WF_FD_SOCKET;
-		if (w->may_timeout)
-			w->deadline = socket_deadline(w->fd, w->events);
+		if (facts.timeout_ns)
+			w->deadline = lx_deadline_in(facts.timeout_ns);
 	}
 	ret = wf_fd_wait(w->fd, w->events, w->seq, w->deadline);
 	w->has_waited = true;
 	w->seq = wf_fd_seq(w->fd);
-	if (ret == -ETIMEDOUT)
-		return -EAGAIN;
+	w->is_late = ret == -ETIMEDOUT;
+	if (w->is_late)
+		return 0;
 	if (ret == -EINTR && lx_signal_is_wanted(lx_self()))
 		return w->deadline == WF_NEVER ? -ERESTARTSYS : -EINTR;
 	return ret == -EINTR ? 0 : ret;
+}
+
+/* An attempt would find nothing: wait before it. 0: attempt; else what the call returns. */
+static long wait_first(struct fd_wait *w)
+{
+	long ret = wf_fd_is_empty(w->fd, w->seq) ? wait_ready(w) : 0;
+
+	return ret == -EAGAIN || ret == -EPERM ? 0 : ret;
 }
 
 static long wait_done(struct fd_wait *w, long ret)
@@ -111,7 +107,7 @@ static long poll_then_call(struct wf_frame *f, int fd, uint32_t events)
 	wait_init(&w, fd, events);
 	while (!is_ready_now(fd, events)) {
 		ret = wait_ready(&w);
-		if (ret == -EAGAIN && !w.may_timeout)
+		if (ret == -EAGAIN && !w.is_late)
 			break; /* O_NONBLOCK: the real call says so itself */
 		if (ret == -EPERM)
 			break;
@@ -140,10 +136,15 @@ static long read_into(struct wf_frame *f, int fd, char *buf, size_t len, enum wf
 	long ret;
 
 	wait_init(&w, fd, EPOLLIN);
+	ret = wait_first(&w);
+	if (ret < 0)
+		return wait_done(&w, ret);
 	for (;;) {
 		ret = transfer(fd, buf, len, false, kind);
 		if (ret == -NO_RWF)
 			return poll_then_call(f, fd, EPOLLIN);
+		if (ret > 0 && (size_t)ret < len)
+			wf_fd_drained(fd, w.seq);
 		if (ret != -EAGAIN)
 			return wait_done(&w, ret);
 		ret = wait_ready(&w);
@@ -319,6 +320,8 @@ static long receive(struct wf_frame *f, int flags_arg)
 {
 	int fd = (int)WF_ARG0(f);
 	uint64_t flags = flags_arg == 3 ? WF_ARG3(f) : WF_ARG2(f);
+	/* recv() without MSG_PEEK, MSG_OOB and the like: what it returns is gone from the socket */
+	bool is_plain = f->nr == __NR_recvfrom && !(flags & ~(uint64_t)MSG_NOSIGNAL);
 	struct fd_wait w;
 	long ret;
 
@@ -328,6 +331,9 @@ static long receive(struct wf_frame *f, int flags_arg)
 		/* parts may arrive for long; kept whole by the kernel */
 		return lx_blocking(f, true);
 	wait_init(&w, fd, EPOLLIN);
+	ret = is_plain ? wait_first(&w) : 0;
+	if (ret < 0)
+		return wait_done(&w, ret);
 	for (;;) {
 		long nb = (long)(flags | MSG_DONTWAIT);
 
@@ -335,6 +341,8 @@ static long receive(struct wf_frame *f, int flags_arg)
 					    WF_ARG4(f), WF_ARG5(f))
 				     : sys6(f->nr, WF_ARG0(f), WF_ARG1(f), nb, WF_ARG3(f),
 					    WF_ARG4(f), WF_ARG5(f));
+		if (is_plain && ret > 0 && (uint64_t)ret < WF_ARG2(f))
+			wf_fd_drained(fd, w.seq);
 		if (ret != -EAGAIN)
 			return wait_done(&w, ret);
 		ret = wait_ready(&w);
@@ -394,16 +402,6 @@ long sysc_sendto(struct wf_frame *f)
 	}
 }
 
-struct msghdr_k {
-	void *name;
-	int namelen, pad;
-	struct iovec_k *iov;
-	size_t iovlen;
-	void *control;
-	size_t controllen;
-	unsigned flags;
-};
-
 /* The first part of a message went out; ancillary data went with it. The rest is plain bytes. */
 static long send_rest(struct wf_frame *f, size_t done)
 {
@@ -440,6 +438,7 @@ long sysc_sendmsg(struct wf_frame *f)
 	struct fd_wait w;
 	long ret;
 
+	lx_fd_sent((const void *)WF_ARG1(f));
 	if (flags & MSG_DONTWAIT)
 		return check_sigpipe(lx_raw(f));
 	wait_init(&w, fd, EPOLLOUT);
@@ -463,7 +462,7 @@ long sysc_accept(struct wf_frame *f)
 	long fd = poll_then_call(f, (int)WF_ARG0(f), EPOLLIN);
 
 	if (fd >= 0)
-		wf_fd_forget((int)fd);
+		wf_fd_made((int)fd, f->nr == __NR_accept4 && WF_ARG3(f) & O_NONBLOCK);
 	return fd;
 }
 
@@ -471,70 +470,4 @@ long sysc_accept(struct wf_frame *f)
 long sysc_connect(struct wf_frame *f)
 {
 	return lx_blocking(f, false);
-}
-
-/* Locks and FIFO openings wait for somebody who may need our worker to come. */
-long sysc_flock(struct wf_frame *f)
-{
-	return lx_blocking(f, !(WF_ARG1(f) & 4 /* LOCK_NB */));
-}
-
-long sysc_fcntl(struct wf_frame *f)
-{
-	long ret;
-
-	if (WF_ARG1(f) == F_SETLKW || WF_ARG1(f) == 38 /* F_OFD_SETLKW */)
-		return lx_blocking(f, true);
-	ret = lx_blocking(f, false);
-	if (ret >= 0 && (WF_ARG1(f) == F_DUPFD || WF_ARG1(f) == F_DUPFD_CLOEXEC))
-		wf_fd_forget((int)ret);
-	return ret;
-}
-
-long sysc_close(struct wf_frame *f)
-{
-	if (wf_fd_is_own((int)WF_ARG0(f)))
-		return -EBADF;
-	wf_fd_forget((int)WF_ARG0(f));
-	return lx_blocking(f, false); /* SO_LINGER, NFS: may block */
-}
-
-long sysc_dup2(struct wf_frame *f)
-{
-	if (wf_fd_is_own((int)WF_ARG0(f)) || wf_fd_is_own((int)WF_ARG1(f)))
-		return -EBADF;
-	if (WF_ARG0(f) != WF_ARG1(f))
-		wf_fd_forget((int)WF_ARG1(f));
-	return lx_blocking(f, false);
-}
-
-/* Everything in the range but our own: in pieces around them. */
-long sysc_close_range(struct wf_frame *f)
-{
-	uint64_t first = (uint32_t)WF_ARG0(f), last = (uint32_t)WF_ARG1(f);
-	long ret = 0;
-
-	if (first > last)
-		return -EINVAL;
-	for (uint64_t fd = first; ret == 0 && fd <= last && fd < WF_MAX_FDS; fd++) {
-		if (!wf_fd_is_own((int)fd)) {
-			if (!WF_ARG2(f))
-				wf_fd_forget((int)fd);
-			continue;
-		}
-		if (fd > first)
-			ret = sys3(__NR_close_range, first, fd - 1, WF_ARG2(f));
-		first = fd + 1;
-	}
-	return ret == 0 && first <= last ? sys3(__NR_close_range, first, last, WF_ARG2(f)) : ret;
-}
-
-/* Calls that hand out a descriptor: its number may have been somebody else's, closed behind our back. */
-long sysc_new_fd(struct wf_frame *f)
-{
-	long fd = lx_blocking(f, false);
-
-	if (fd >= 0)
-		wf_fd_forget((int)fd);
-	return fd;
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The table of descriptors, for the files of io/; everybody else sees fd.h.
+ *
+ * Invariant: every entry is used under its lock, but for the fields marked (a).
+ */
+#ifndef WF_IO_FDTAB_H
+#define WF_IO_FDTAB_H
+
+#include "io/fd.h"
+
+/* Locking: an entry's lock is innermost but for the run queue's, which wf_unpark() takes below it. */
+struct fd_entry {
+	struct wf_spin lock;
+	uint32_t seq; /* (a) written under the lock */
+	/* (q) tag of events: those of an earlier file with this number differ */
+	uint32_t generation;
+	uint8_t kind;           /* (a) enum wf_fd_kind */
+	bool is_registered;     /* (q) */
+	bool is_ended;          /* (q) a hang-up, an error or urgent data was seen */
+	bool is_sole;           /* (q) made here, and no other descriptor of the file is known */
+	struct wf_list waiters; /* (q) .next NULL: none yet */
+
+	/* What the file was told; see facts.c. */
+	uint8_t known;        /* (q) enum fd_known */
+	bool is_nonblocking;  /* (q) */
+	bool is_tcp;          /* (q) */
+	uint32_t change;      /* (q) grows whenever the program may have told it something else */
+	uint32_t share_epoch; /* (q) of the time when it was made */
+	uint32_t empty_at;    /* (q) nothing was left to read after this many events; see facts.c */
+	int64_t timeout_ns[2]; /* (q) SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
+} WF_ALIGNED(WF_CACHE_LINE);
+
+_Static_assert(sizeof(struct fd_entry) == WF_CACHE_LINE, "a line per descriptor");
+
+struct fd_entry *wf_fdtab_entry(int fd);
+/* Under the entry's lock: a new file has the number, or none. */
+void wf_fdtab_reset_facts(struct fd_entry *e);
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Calls that make, duplicate, change, send and close descriptors.
+ *
+ * Called by: table.c. Invariant: what io/facts.c and the poller know of a number is true, so everything that
+ * a program can do to a descriptor or to its file passes here. What the kernel does comes first and what we
+ * note comes after it, except where the file may be out of reach afterwards (close, fork, sending it away).
+ */
+#include "io/fd.h"
+#include "linux/abi.h"
+#include "linux/calls.h"
+#include "linux/msg.h"
+
+#include <fcntl.h>
+
+#define F_OFD_SETLKW 38
+#define FIONBIO 0x5421
+#define SOL_SOCKET 1
+#define SO_RCVTIMEO_OLD 20
+#define SO_SNDTIMEO_OLD 21
+#define SO_RCVTIMEO_NEW 66
+#define SO_SNDTIMEO_NEW 67
+#define SCM_RIGHTS 1
+#define IPPROTO_TCP 6
+#define TCP_ULP 31
+
+/* Locks and FIFO openings wait for somebody who may need our worker to come. */
+long sysc_flock(struct wf_frame *f)
+{
+	return lx_blocking(f, !(WF_ARG1(f) & 4 /* LOCK_NB */));
+}
+
+long sysc_fcntl(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	long ret = lx_blocking(f, WF_ARG1(f) == F_SETLKW || WF_ARG1(f) == F_OFD_SETLKW);
+
+	switch (WF_ARG1(f)) {
+	case F_SETFL:
+		wf_fd_changed(fd);
+		break;
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		if (ret < 0)
+			break;
+		wf_fd_shared(fd);
+		wf_fd_forget((int)ret);
+		break;
+	}
+	return ret;
+}
+
+long sysc_ioctl(struct wf_frame *f)
+{
+	long ret = lx_blocking(f, false);
+
+	if (WF_ARG1(f) == FIONBIO)
+		wf_fd_changed((int)WF_ARG0(f));
+	return ret;
+}
+
+long sysc_setsockopt(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f), level = (int)WF_ARG1(f), option = (int)WF_ARG2(f);
+	long ret = lx_blocking(f, false);
+
+	if (level == SOL_SOCKET && (option == SO_RCVTIMEO_OLD || option == SO_SNDTIMEO_OLD ||
+				    option == SO_RCVTIMEO_NEW || option == SO_SNDTIMEO_NEW))
+		wf_fd_changed(fd);
+	if (level == IPPROTO_TCP && option == TCP_ULP)
+		wf_fd_shared(fd); /* with TLS in the kernel: TCP no more, as far as we care */
+	return ret;
+}
+
+long sysc_close(struct wf_frame *f)
+{
+	if (wf_fd_is_own((int)WF_ARG0(f)))
+		return -EBADF;
+	wf_fd_forget((int)WF_ARG0(f));
+	return lx_blocking(f, false); /* SO_LINGER, NFS: may block */
+}
+
+long sysc_dup(struct wf_frame *f)
+{
+	long fd = lx_blocking(f, false);
+
+	if (fd >= 0) {
+		wf_fd_shared((int)WF_ARG0(f));
+		wf_fd_forget((int)fd);
+	}
+	return fd;
+}
+
+long sysc_dup2(struct wf_frame *f)
+{
+	if (wf_fd_is_own((int)WF_ARG0(f)) || wf_fd_is_own((int)WF_ARG1(f)))
+		return -EBADF;
+	if (WF_ARG0(f) != WF_ARG1(f)) {
+		wf_fd_shared((int)WF_ARG0(f));
+		wf_fd_forget((int)WF_ARG1(f));
+	}
+	return lx_blocking(f, false);
+}
+
+/* Everything in the range but our own: in pieces around them. */
+long sysc_close_range(struct wf_frame *f)
+{
+	uint64_t first = (uint32_t)WF_ARG0(f), last = (uint32_t)WF_ARG1(f);
+	long ret = 0;
+
+	if (first > last)
+		return -EINVAL;
+	for (uint64_t fd = first; ret == 0 && fd <= last && fd < WF_MAX_FDS; fd++) {
+		if (!wf_fd_is_own((int)fd)) {
+			if (!WF_ARG2(f))
+				wf_fd_forget((int)fd);
+			continue;
+		}
+		if (fd > first)
+			ret = sys3(__NR_close_range, first, fd - 1, WF_ARG2(f));
+		first = fd + 1;
+	}
+	return ret == 0 && first <= last ? sys3(__NR_close_range, first, last, WF_ARG2(f)) : ret;
+}
+
+/* Calls that hand out a descriptor: its number may have been somebody else's, closed behind our back. */
+long sysc_new_fd(struct wf_frame *f)
+{
+	long fd = lx_blocking(f, false);
+
+	if (fd >= 0)
+		wf_fd_forget((int)fd);
+	return fd;
+}
+
+long sysc_socket(struct wf_frame *f)
+{
+	long fd = lx_raw(f);
+
+	if (fd >= 0)
+		wf_fd_made((int)fd, WF_ARG1(f) & O_NONBLOCK);
+	return fd;
+}
+
+static long made_two(const int *user, bool is_nonblocking, long ret)
+{
+	int fds[2];
+
+	if (ret < 0 || wf_arch_copy(fds, user, sizeof(fds)) < 0)
+		return ret;
+	wf_fd_made(fds[0], is_nonblocking);
+	wf_fd_made(fds[1], is_nonblocking);
+	return ret;
+}
+
+long sysc_pipe(struct wf_frame *f)
+{
+	bool is_nonblocking = f->nr == __NR_pipe2 && WF_ARG1(f) & O_NONBLOCK;
+
+	return made_two((const int *)WF_ARG0(f), is_nonblocking, lx_raw(f));
+}
+
+long sysc_socketpair(struct wf_frame *f)
+{
+	return made_two((const int *)WF_ARG3(f), WF_ARG1(f) & O_NONBLOCK, lx_raw(f));
+}
+
+/* Bad addresses are the kernel's to complain about. */
+void lx_fd_sent(const struct msghdr_k *user)
+{
+	struct msghdr_k m;
+	struct cmsghdr_k c;
+
+	if (wf_arch_copy(&m, user, sizeof(m)) < 0 || !m.control)
+		return;
+	for (size_t at = 0; at + sizeof(c) <= m.controllen; at += (c.len + 7) & ~7ul) {
+		int fd;
+
+		if (wf_arch_copy(&c, m.control + at, sizeof(c)) < 0 || c.len < sizeof(c) ||
+		    c.len > m.controllen - at)
+			return;
+		if (c.level != SOL_SOCKET || c.type != SCM_RIGHTS)
+			continue;
+		for (size_t i = sizeof(c); i + sizeof(fd) <= c.len; i += sizeof(fd))
+			if (wf_arch_copy(&fd, m.control + at + i, sizeof(fd)) == 0)
+				wf_fd_shared(fd);
+	}
+}
+
+long sysc_sendmmsg(struct wf_frame *f)
+{
+	const struct mmsghdr_k *messages = (const struct mmsghdr_k *)WF_ARG1(f);
+
+	for (uint32_t i = 0; i < (uint32_t)WF_ARG2(f) && i < 1024 /* the kernel's limit */; i++)
+		lx_fd_sent(&messages[i].msg);
+	return lx_blocking(f, false);
+}
