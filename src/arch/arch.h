@@ -16,8 +16,7 @@ struct wf_frame;   /* the registers of an intercepted system call; arch/<cpu>/fr
 
 /*
  * Save the callee-saved registers and the floating-point control words on the current stack, store the
- * stack pointer in *save_sp, and go on where to_sp was saved. Ends in an indirect jump, never in a return:
- * the return predictor would be wrong every time.
+ * stack pointer in *save_sp, and go on where to_sp was saved.
  */
 void wf_arch_switch(void **save_sp, void *to_sp);
 

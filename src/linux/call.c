@@ -65,18 +65,22 @@ static long pass_through(struct wf_frame *f)
 
 void wf_linux_enter(struct wf_frame *f)
 {
-	struct wf_kthread *k = wf_self_kthread();
+	struct wf_kthread *k = wf_own_kthread();
 	long (*handler)(struct wf_frame *) = f->nr < LX_MAX_NR ? lx_table[f->nr].handler : NULL;
 	long ret;
 
-	if (k) {
-		wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
-		WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
-	}
+	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
+	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
 	ret = handler ? handler(f) : pass_through(f);
 	f->rax = (uint64_t)ret;
-	if (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK)
+	if (WF_UNLIKELY(ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK))
 		lx_signal_exit(f);
+}
+
+/* clone or clone3 by a kernel thread that is not ours, or not yet. */
+void wf_linux_make(struct wf_frame *f)
+{
+	f->rax = (uint64_t)lx_table[f->nr].handler(f);
 }
 
 /* The gate's exit found the attention word set. */

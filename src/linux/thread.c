@@ -182,7 +182,7 @@ static void walk_robust_list(struct lx_thread *t)
 long sysc_exit(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
-	struct wf_kthread *k = wf_self_kthread();
+	struct wf_kthread *k = wf_own_kthread();
 
 	walk_robust_list(self);
 	lx_signal_thread_exit(self);

@@ -67,8 +67,8 @@ enum wf_reason wf_park(int64_t deadline)
 	if (wf_state_of(wf_load_acquire(&self->state)) == WF_PARKING) {
 		learn_habit(self);
 		self->hog -= self->hog > 0;
-		wf_self_kthread()->count.parks++;
-		WF_TRACE(wf_self_kthread(), WF_EV_PARK, self->wait_kind, self->wait_what);
+		wf_own_kthread()->count.parks++;
+		WF_TRACE(wf_own_kthread(), WF_EV_PARK, self->wait_kind, self->wait_what);
 		wf_worker_switch_away(WF_PREV_PARK);
 	}
 	if (has_deadline)
@@ -91,7 +91,7 @@ enum wf_reason wf_park_abort(void)
 bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
 {
 	uint32_t s = wf_load_acquire(&t->state);
-	struct wf_kthread *k = wf_self_kthread();
+	struct wf_kthread *k = wf_own_kthread();
 
 	for (;;) {
 		enum wf_state now = wf_state_of(s);
@@ -105,10 +105,8 @@ bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
 		to |= now == WF_PARKED ? WF_READY : WF_WOKEN;
 		if (!wf_cas(&t->state, &s, to))
 			continue;
-		if (k) {
-			k->count.unparks++;
-			WF_TRACE(k, WF_EV_UNPARK, t->tid, reason);
-		}
+		k->count.unparks++;
+		WF_TRACE(k, WF_EV_UNPARK, t->tid, reason);
 		if (now == WF_PARKED)
 			wf_worker_ready(t);
 		return true;
@@ -117,7 +115,7 @@ bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
 
 void wf_yield(void)
 {
-	struct wf_kthread *k = wf_self_kthread();
+	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 
 	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox))

@@ -67,9 +67,9 @@ static void drain_inbox(struct wf_worker *w)
 
 void wf_worker_ready(struct wf_thread *t)
 {
-	struct wf_kthread *k = wf_self_kthread();
-	struct wf_worker *w = k && !k->is_door ? wf_load_relaxed(&k->worker) : NULL;
-	struct wf_thread *waker = k ? k->cur : NULL;
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = wf_load_relaxed(&k->worker); /* NULL for the door */
+	struct wf_thread *waker = k->cur;
 	struct wf_worker *home;
 
 	if (!w) {
@@ -170,7 +170,7 @@ static void leave(struct wf_kthread *k, enum wf_prev_action action)
 
 void wf_worker_switch_away(enum wf_prev_action action)
 {
-	struct wf_kthread *k = wf_self_kthread();
+	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 	struct wf_thread *self = k->cur;
 	struct wf_thread *t = w ? wf_worker_pick(w) : NULL;
@@ -185,7 +185,7 @@ void wf_worker_switch_away(enum wf_prev_action action)
 		wf_store_relaxed(&k->cur, (struct wf_thread *)NULL);
 		wf_arch_switch(&self->sp, k->loop_sp);
 	}
-	wf_worker_finish_switch(wf_self_kthread()); /* maybe another kernel thread */
+	wf_worker_finish_switch(wf_own_kthread()); /* maybe another kernel thread */
 }
 
 void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action)
@@ -303,7 +303,7 @@ void wf_worker_loop(void *arg)
  */
 void wf_call_enter(bool certain)
 {
-	struct wf_kthread *k = wf_self_kthread();
+	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 
 	wf_store_relaxed(&w->calls, w->calls + 1);
@@ -334,7 +334,7 @@ bool wf_call_retake(struct wf_worker *w)
 
 void wf_call_leave(void)
 {
-	struct wf_kthread *k = wf_self_kthread();
+	struct wf_kthread *k = wf_own_kthread();
 	uint32_t one = 1;
 	struct wf_worker *w;
 

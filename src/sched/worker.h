@@ -92,10 +92,16 @@ WF_INLINE struct wf_kthread *wf_self_kthread(void)
 	return (struct wf_kthread *)wf_cpu_gsbase();
 }
 
+/* The same where it is known to be one of ours. */
+WF_INLINE struct wf_kthread *wf_own_kthread(void)
+{
+	return (struct wf_kthread *)wf_cpu_gs_word(WF_KT_SELF);
+}
+
 /* The running thread, on a kernel thread of ours. Stays right across parks: a thread is itself. */
 WF_INLINE struct wf_thread *wf_self(void)
 {
-	return wf_self_kthread()->cur;
+	return (struct wf_thread *)wf_cpu_gs_word(WF_KT_CUR);
 }
 
 #define WF_TRACE(k, ev, a, b)                                                                      \

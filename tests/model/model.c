@@ -83,6 +83,7 @@ static struct {
 } m;
 
 void *model_gs;
+char model_stranger[8192] __attribute__((aligned(64)));
 
 /* --- switching --- */
 

@@ -224,7 +224,7 @@ FUNC(wf_arch_gate_leave)
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	SAVE_FRAME
 	movq	%rbx, %rdi
-	call	wf_linux_enter
+	call	wf_linux_make
 	movq	%rbx, %rsp
 	CFI_IN_FRAME %rsp
 	rdgsbase %rcx

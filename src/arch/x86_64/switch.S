@@ -11,6 +11,11 @@
  *   [sp+ 0] mxcsr (4 bytes), x87 control word (2 bytes)
  *
  * Only callee-saved state: the compiler treats a switch as a call.
+ *
+ * It ends in a return, against the usual advice, because nearly every saved context continues behind the same
+ * call instruction (in wf_worker_switch_away()): the return stack predicts it, and stays balanced for the five
+ * returns from there to the gate, which are the same in every parked thread. Ending in a jump leaves one entry
+ * too many and mispredicts all of them: a yield took 94 ns instead of 43.
  */
 #include "arch/asm.h"
 #include "arch/x86_64/offsets.h"
@@ -42,26 +47,36 @@ FUNC(wf_arch_switch)
 	stmxcsr	(%rsp)
 	fnstcw	4(%rsp)
 	movq	%rsp, (%rdi)
+	/* Nearly always equal, and on Intel a load costs as much as the rest of the switch. */
+	movl	(%rsp), %eax
+	movzwl	4(%rsp), %ecx
 	movq	%rsi, %rsp
-	ldmxcsr	(%rsp)
-	fldcw	4(%rsp)
+	cmpl	%eax, (%rsp)
+	jne	2f
+	cmpw	%cx, 4(%rsp)
+	jne	2f
+1:
 	movq	8(%rsp), %rbx
 	movq	16(%rsp), %r12
 	movq	24(%rsp), %r13
 	movq	32(%rsp), %r14
 	movq	40(%rsp), %r15
 	movq	48(%rsp), %rbp
-	movq	56(%rsp), %rcx
-	leaq	64(%rsp), %rsp
-	.cfi_def_cfa_offset 0
+	leaq	56(%rsp), %rsp
+	.cfi_def_cfa_offset 8
 	.cfi_restore %rbp
 	.cfi_restore %rbx
 	.cfi_restore %r12
 	.cfi_restore %r13
 	.cfi_restore %r14
 	.cfi_restore %r15
-	.cfi_register %rip, %rcx
-	jmp	*%rcx
+	ret
+	.cfi_endproc
+2:	.cfi_startproc
+	.cfi_undefined %rip
+	ldmxcsr	(%rsp)
+	fldcw	4(%rsp)
+	jmp	1b
 	.cfi_endproc
 END_FUNC(wf_arch_switch)
 
