@@ -145,6 +145,11 @@ long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
 
 /* Signals; signal.c and sigdeliver.c. */
 bool lx_signal_is_wanted(struct lx_thread *t);
+/*
+ * The same for the caller, in the loop of a wait that ended without its event: a bit of the attention word
+ * that nothing stands behind any more would end every further wait at once, and goes.
+ */
+bool lx_signal_is_waiting(struct lx_thread *self);
 void lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info);
 void lx_signal_process(int sig, const struct wf_siginfo *info);
 void lx_signal_set_mask(struct lx_thread *t, uint64_t mask);

@@ -30,7 +30,7 @@ long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart
 		self->base.wait_kind = WF_WAIT_NONE;
 		if (ret != -EINTR)
 			return ret;
-		if (lx_signal_is_wanted(self))
+		if (lx_signal_is_waiting(self))
 			return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
 	}
 }
@@ -73,8 +73,11 @@ void wf_linux_enter(struct wf_frame *f)
 	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
 	ret = handler ? handler(f) : pass_through(f);
 	f->rax = (uint64_t)ret;
-	if (WF_UNLIKELY(ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK))
+	if (WF_UNLIKELY(ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK)) {
+		/* A handler starts from here, not from the exit: the bit would end its own waits at once. */
+		(void)wf_fetch_and(&wf_self()->attention, ~WF_ATT_SIGNAL);
 		lx_signal_exit(f);
+	}
 }
 
 /* clone or clone3 by a kernel thread that is not ours, or not yet. */

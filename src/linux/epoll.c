@@ -43,7 +43,7 @@ static long wait_until(const struct wf_frame *f, int64_t deadline)
 			pass_on(set);
 		if (ret || is_late)
 			return ret;
-		if (lx_signal_is_wanted(self))
+		if (lx_signal_is_waiting(self))
 			return -EINTR;
 		is_late = lx_poll_sleep(&slot, 1, deadline) == WF_WAKE_TIMEOUT;
 		has_slept = true;

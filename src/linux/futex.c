@@ -201,7 +201,7 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 			return 0;
 		if (reason == WF_WAKE_TIMEOUT)
 			return -ETIMEDOUT;
-		if (lx_signal_is_wanted(self))
+		if (lx_signal_is_waiting(self))
 			return deadline == WF_NEVER ? -ERESTARTSYS : -ERESTART_RESTARTBLOCK;
 	}
 }
@@ -410,7 +410,7 @@ static long lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
 			return 0; /* the word is ours */
 		if (reason == WF_WAKE_TIMEOUT)
 			return -ETIMEDOUT;
-		if (lx_signal_is_wanted(self))
+		if (lx_signal_is_waiting(self))
 			return -ERESTARTNOINTR;
 	}
 }

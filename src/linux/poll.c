@@ -124,7 +124,7 @@ enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t de
 	reason = enqueue_all(slots, nr, &nr_enqueued, &has_refused);
 	if (has_refused)
 		until = WF_MIN(deadline, sys_now() + LOOK_AGAIN_NS);
-	if (reason == WF_WAKE_NONE && lx_signal_is_wanted(self))
+	if (reason == WF_WAKE_NONE && lx_signal_is_waiting(self))
 		reason = WF_WAKE_INTERRUPTED;
 	if (reason == WF_WAKE_NONE)
 		reason = wf_park(until);
@@ -265,7 +265,7 @@ static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot 
 		ret = look(fds, nr);
 		if (ret)
 			return ret;
-		if (lx_signal_is_wanted(self))
+		if (lx_signal_is_waiting(self))
 			return -ERESTARTNOHAND;
 		if (is_late)
 			return 0;
@@ -282,7 +282,7 @@ static long only_look(struct pollfd *fds, uint32_t nr)
 	struct lx_thread *self = lx_self();
 	long ret = look(fds, nr);
 
-	return !ret && self->has_saved_mask && lx_signal_is_wanted(self) ? -ERESTARTNOHAND : ret;
+	return !ret && self->has_saved_mask && lx_signal_is_waiting(self) ? -ERESTARTNOHAND : ret;
 }
 
 static long poll_until(struct pollfd *fds, uint32_t nr, int64_t deadline)

@@ -159,7 +159,7 @@ static long look_and_sleep(const struct fd_sets *s, struct lx_poll_slot *slots, 
 		if (ret)
 			return ret;
 		/* Without a mask of its own, a mere look leaves signals for its end. */
-		if ((deadline != LX_POLL_NOW || self->has_saved_mask) && lx_signal_is_wanted(self))
+		if ((deadline != LX_POLL_NOW || self->has_saved_mask) && lx_signal_is_waiting(self))
 			return -ERESTARTNOHAND;
 		if (is_late)
 			return 0;

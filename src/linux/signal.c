@@ -43,6 +43,20 @@ bool lx_signal_is_wanted(struct lx_thread *t)
 	return (wf_load_seq_cst(&t->sig_pending) & ~wf_load_relaxed(&t->sig_mask)) != 0;
 }
 
+bool lx_signal_is_waiting(struct lx_thread *self)
+{
+	if (lx_signal_is_wanted(self))
+		return true;
+	if (!(wf_load_relaxed(&self->base.attention) & WF_ATT_SIGNAL))
+		return false;
+	(void)wf_fetch_and(&self->base.attention, ~WF_ATT_SIGNAL);
+	if (!lx_signal_is_wanted(self))
+		return false;
+	/* It came after the first look, and its bit may be the one that we took. */
+	(void)wf_fetch_or(&self->base.attention, WF_ATT_SIGNAL);
+	return true;
+}
+
 /* Make t look at its attention word soon, whatever it is doing. */
 static void notify(struct lx_thread *t)
 {
@@ -378,18 +392,18 @@ long sysc_rt_sigtimedwait(struct wf_frame *f)
 
 		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, set);
 		sig = lx_signal_take(self, set, &info);
-		if (sig || lx_signal_is_wanted(self)) {
+		if (sig || lx_signal_is_waiting(self)) {
 			(void)wf_park_abort();
 			break;
 		}
 		reason = wf_park(deadline);
 		sig = lx_signal_take(self, set, &info);
-		if (sig || reason == WF_WAKE_TIMEOUT || lx_signal_is_wanted(self))
+		if (sig || reason == WF_WAKE_TIMEOUT || lx_signal_is_waiting(self))
 			break;
 	}
 	wf_store_seq_cst(&self->sig_awaited, 0ull);
 	if (!sig)
-		return lx_signal_is_wanted(self) ? -EINTR : -EAGAIN;
+		return lx_signal_is_waiting(self) ? -EINTR : -EAGAIN;
 	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &info, sizeof(info)) < 0)
 		return -EFAULT;
 	return sig;
@@ -403,9 +417,9 @@ static long suspend_with(uint64_t mask)
 	self->sig_saved_mask = self->sig_mask;
 	self->has_saved_mask = true;
 	lx_signal_set_mask(self, mask);
-	while (!lx_signal_is_wanted(self)) {
+	while (!lx_signal_is_waiting(self)) {
 		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, ~mask);
-		if (lx_signal_is_wanted(self)) {
+		if (lx_signal_is_waiting(self)) {
 			(void)wf_park_abort();
 			break;
 		}

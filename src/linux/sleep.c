@@ -20,7 +20,7 @@ static long sleep_until(int64_t deadline, void *remaining)
 		wf_park_begin(WF_INTR, WF_WAIT_SLEEP, (uint64_t)deadline);
 		if (wf_park(deadline) == WF_WAKE_TIMEOUT)
 			return 0;
-		if (!lx_signal_is_wanted(self))
+		if (!lx_signal_is_waiting(self))
 			continue;
 		ns = WF_MAX(deadline - sys_now(), 0);
 		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
