@@ -68,7 +68,7 @@ static long wait_ready(struct fd_wait *w)
 	w->is_late = ret == -ETIMEDOUT;
 	if (w->is_late)
 		return 0;
-	if (ret == -EINTR && lx_signal_is_wanted(lx_self()))
+	if (ret == -EINTR && lx_signal_is_waiting(lx_self()))
 		return w->deadline == WF_NEVER ? -ERESTARTSYS : -EINTR;
 	return ret == -EINTR ? 0 : ret;
 }
