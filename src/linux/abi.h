@@ -179,6 +179,8 @@ void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent);
 void lx_signal_thread_exit(struct lx_thread *t);
 void lx_signal_restore_kernel(struct lx_thread *t);
 WF_NORETURN void lx_door_loop(void *kthread);
+/* By the door: take and pass on what is pending now. First what was pending for main before there was a door. */
+void lx_door_drain(void);
 
 /* Timeouts: a user pointer to a relative or absolute timespec -> deadline on CLOCK_MONOTONIC. */
 long lx_deadline_relative(const void *user_timespec, int64_t *out_deadline);

@@ -42,7 +42,7 @@ static void dispatch(int sig, const struct wf_siginfo *info)
 		lx_signal_process(sig, info);
 }
 
-static void drain(void)
+void lx_door_drain(void)
 {
 	const struct __kernel_timespec now = { 0, 0 };
 	struct wf_siginfo info;
@@ -64,7 +64,7 @@ void lx_door_loop(void *kthread)
 		int64_t now, wait;
 		long sig;
 
-		drain();
+		lx_door_drain();
 		if (wf_load_relaxed(&done) != request) {
 			wf_store_seq_cst(&done, request);
 			(void)sys_futex_wake(&done, INT32_MAX);

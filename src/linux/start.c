@@ -139,7 +139,7 @@ bool lx_start(void)
 	unregister_rseq();
 	(void)sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 	wf_store_release(&wf_arch_gate_on, 1u);
-	wf_runtime_leave_door(main, lx_door_loop);
+	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
 	return true;
 }
 

@@ -182,6 +182,7 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 }
 
 struct door_start {
+	void (*prepare)(void);
 	void (*loop)(void *);
 	struct wf_kthread *door;
 	struct wf_thread *main;
@@ -194,6 +195,7 @@ static void run_door(void *arg)
 
 	wf_arch_set_self(start.door);
 	wf_preempt_init_kthread(start.door);
+	start.prepare();
 	/* main's registers are saved: it may go on as a thread among others. */
 	wf_store_release(&start.main->state, WF_READY);
 	wf_store_release(&wf_rt.started, 1u);
@@ -202,9 +204,9 @@ static void run_door(void *arg)
 	WF_ASSERT(!"the door never returns");
 }
 
-void wf_runtime_leave_door(struct wf_thread *self, void (*door_loop)(void *))
+void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void), void (*door_loop)(void *))
 {
-	struct door_start start = { .loop = door_loop, .door = wf_rt.door, .main = self };
+	struct door_start start = { .prepare = prepare, .loop = door_loop, .door = wf_rt.door, .main = self };
 	void *sp = wf_arch_make_context((char *)start.door->stack + WF_KSTACK_BYTES, run_door,
 					&start);
 

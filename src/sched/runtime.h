@@ -61,10 +61,17 @@ extern struct wf_runtime wf_rt;
 struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 				   const struct wf_sched_hooks *hooks, uint32_t nr_workers,
 				   size_t min_sigstack);
-/* Move the calling (main) thread to a worker; the kernel thread goes on as door_loop(), which never returns. */
-WF_PARKS void wf_runtime_leave_door(struct wf_thread *self, void (*door_loop)(void *));
+/*
+ * Move the calling (main) thread to a worker; the kernel thread goes on as door_loop(), which never returns.
+ * It calls prepare() first, as the door, while the main thread does not run yet.
+ */
+WF_PARKS void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void), void (*door_loop)(void *));
 /* In a fork child: forget everything; the child is a plain process until it makes a thread. */
 void wf_runtime_forget(void);
+
+/* CLOCK_MONOTONIC in nanoseconds, for any context but a signal handler. The second: NULL, or the vDSO's. */
+int64_t wf_now(void);
+extern long (*wf_clock_vdso)(int clock, struct __kernel_timespec *out);
 
 /* A timer earlier than all others was armed: whoever sleeps until the next one must hear of it. */
 void wf_rt_timer_is_first(int64_t deadline);
