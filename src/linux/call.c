@@ -105,7 +105,7 @@ bool lx_wants(int nr)
 
 int64_t lx_deadline_in(int64_t ns)
 {
-	int64_t now = sys_now();
+	int64_t now = wf_now();
 
 	return ns > WF_NEVER - now ? WF_NEVER - 1 : now + WF_MAX(ns, 0);
 }

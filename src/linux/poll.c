@@ -123,7 +123,7 @@ enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t de
 	wf_park_begin(WF_INTR, WF_WAIT_POLL, nr);
 	reason = enqueue_all(slots, nr, &nr_enqueued, &has_refused);
 	if (has_refused)
-		until = WF_MIN(deadline, sys_now() + LOOK_AGAIN_NS);
+		until = WF_MIN(deadline, wf_now() + LOOK_AGAIN_NS);
 	if (reason == WF_WAKE_NONE && lx_signal_is_waiting(self))
 		reason = WF_WAKE_INTERRUPTED;
 	if (reason == WF_WAKE_NONE)
@@ -174,7 +174,7 @@ long lx_poll_time_left(void *user, int64_t unit_ns, int64_t deadline, long ret)
 	/* A time too long to be told from for ever has not become shorter. */
 	if (!user || deadline == LX_POLL_NOW || deadline >= WF_NEVER - 1)
 		return ret;
-	ns = WF_MAX(deadline - sys_now(), 0);
+	ns = WF_MAX(deadline - wf_now(), 0);
 	left[0] = ns / WF_SEC;
 	left[1] = ns % WF_SEC / unit_ns;
 	if (wf_arch_copy(user, left, sizeof(left)) < 0 && ret == -ERESTARTNOHAND)

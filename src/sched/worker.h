@@ -45,6 +45,7 @@ struct wf_kthread {
 	uint32_t sleep_word;    /* (a) 1: a spare asleep on it */
 	bool is_searching;      /* (o) holds one of wf_rt.nr_searching */
 	bool is_door;           /* (c) the main kernel thread: takes signals, never runs threads */
+	bool in_clock;          /* (o) in the vDSO on our behalf: a kick defers, as in our own text */
 	bool is_pinned;         /* (o) its own affinity is narrowed for a thread */
 	int tid;                /* (p) kernel tid */
 	uint32_t index;         /* (c) */

@@ -68,7 +68,7 @@ WF_INLINE long sys_tgkill(int pid, int tid, int sig)
 
 /*
  * CLOCK_MONOTONIC in nanoseconds. A system call, not the vDSO: a kick that lands in vDSO code could not tell
- * our call from the program's.
+ * our call from the program's, unless it is marked: wf_now() does that.
  */
 int64_t sys_now(void);
 /* Any clock; -errno for a bad one. */
