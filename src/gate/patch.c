@@ -45,14 +45,13 @@ struct batch {
 	uintptr_t lo, hi;        /* (p) windows lie in [lo, hi) */
 	uintptr_t pool, pool_hi; /* (p) trampolines, in the order of the sites */
 	size_t nr;               /* (p) */
-	_Atomic bool
-		is_gone; /* (a) module unmapped: windows no longer count, trampolines still do */
+	bool is_gone; /* (a) module unmapped: windows no longer count, trampolines still do */
 	struct wf_site *sites; /* (p) sorted by window and by trampoline */
 	size_t bytes;          /* (p) of the mapping of this structure with its sites */
 };
 
-static struct batch *_Atomic batches; /* (a) newest first; stored by the one who patches */
-static uintptr_t pool_used;           /* bytes of our own pool in use, whole pages */
+static struct batch *batches; /* (a) newest first; stored by the one who patches */
+static uintptr_t pool_used;   /* bytes of our own pool in use, whole pages */
 
 static long failed(long ret)
 {

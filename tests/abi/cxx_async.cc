@@ -59,7 +59,9 @@ int main()
 			f.get();
 			CHECK(!"no exception");
 		} catch (const std::runtime_error &e) {
-			CHECK_STR(e.what(), ("number " + std::to_string(i)).c_str());
+			std::string want = "number " + std::to_string(i);
+
+			CHECK_STR(e.what(), want.c_str());
 		}
 	}
 	ok("exceptions come through futures");
