@@ -405,7 +405,7 @@ void wf_gate_forget(uintptr_t start, uintptr_t end)
 
 	for (; b; b = b->next)
 		if (b->lo < end && start < b->hi)
-			b->is_gone = true;
+			wf_store_relaxed(&b->is_gone, true);
 }
 
 static bool is_our_own(const struct dl_phdr_info *module)
@@ -494,7 +494,7 @@ uintptr_t wf_gate_to_tramp(uintptr_t rip)
 		size_t hi = b->nr;
 		const struct wf_site *site;
 
-		if (rip < b->lo || rip >= b->hi || b->is_gone)
+		if (rip < b->lo || rip >= b->hi || wf_load_relaxed(&b->is_gone))
 			continue;
 		while (hi - lo > 1) { /* the last window that starts at or before rip */
 			size_t mid = (lo + hi) / 2;
