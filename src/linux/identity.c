@@ -269,16 +269,21 @@ long sysc_prctl(struct wf_frame *f)
 }
 
 /*
- * libc gives back the unused part of a dead thread's stack with madvise: a system call and page faults for
- * the next thread on it. The stack cache keeps it warm instead; see docs/limits.md.
+ * libc gives back the unused part of a dead thread's stack with madvise: a system call, and page faults for
+ * the next thread on it. A thread that hardly ran has touched little: its pages stay with the cached stack. One
+ * that lived longer may have gone deep, and its stack is given back.
  */
+#define SHORT_LIFE_SWITCHES 32
+#define SHORT_LIFE_NS (5 * WF_MS)
+
 long sysc_madvise(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
 	uintptr_t low = WF_ARG0(f), high = low + WF_ARG1(f);
 
 	if (WF_ARG2(f) == MADV_DONTNEED && self->stack_high && low >= self->stack_low &&
-	    high <= self->stack_high && WF_ARG1(f))
+	    high <= self->stack_high && WF_ARG1(f) && self->base.nr_switches <= SHORT_LIFE_SWITCHES &&
+	    self->base.run_ns < SHORT_LIFE_NS)
 		return 0;
 	return lx_blocking(f, false);
 }

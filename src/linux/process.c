@@ -104,6 +104,28 @@ void wf_linux_vfork_end(struct wf_frame *f)
 	wf_call_leave();
 }
 
+/* What is pending for the thread goes along: it is put onto the kernel thread that execs. */
+static void move_pending_to_kernel(struct lx_thread *self)
+{
+	int tid = (int)sys0(__NR_gettid), sig;
+	struct wf_siginfo info;
+
+	while ((sig = lx_signal_take(self, ~0ull, &info)))
+		if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, tid, sig, &info) < 0)
+			(void)sys_tgkill(wf_rt.pid, tid, sig);
+}
+
+static void take_pending_back(struct lx_thread *self)
+{
+	const struct __kernel_timespec now = { 0, 0 };
+	const uint64_t set = wf_worker_sigmask();
+	struct wf_siginfo info;
+	long sig;
+
+	while ((sig = sys4(__NR_rt_sigtimedwait, &set, &info, &now, sizeof(set))) > 0)
+		lx_signal_post(self, (int)sig, &info);
+}
+
 static long exec(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
@@ -112,9 +134,11 @@ static long exec(struct wf_frame *f)
 
 	/* The new program inherits the real mask. The other kernel threads end when the call succeeds. */
 	wf_call_enter(false);
+	move_pending_to_kernel(self);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 	ret = lx_raw(f);
 	(void)sys_sigprocmask(SIG_SETMASK, &worker, NULL);
+	take_pending_back(self);
 	wf_call_leave();
 	return ret;
 }

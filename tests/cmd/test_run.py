@@ -7,7 +7,7 @@ import unittest
 
 from cmdtest import WEFT, CommandTest
 
-TUNABLE = "glibc.pthread.stack_cache_size=1073741824"
+TUNABLE = "glibc.pthread.stack_cache_size=137438953472"
 
 
 class Run(CommandTest):
