@@ -15,7 +15,9 @@
  */
 #include "gate/patch.h"
 
+#include "base/atomic.h"
 #include "base/base.h"
+#include "base/san.h"
 #include "gate/insn.h"
 #include "sys/syscall.h"
 
@@ -284,9 +286,10 @@ static WF_NORETURN void die_without_libc(void)
 
 /*
  * Write the jumps at sites [0, nr), which lie in [start, end). Calls nothing: libc may be what is
- * being written.
+ * being written, and a sanitizer has no shadow for text.
  */
-static WF_NOINLINE long poke(const struct wf_site *sites, size_t nr, uintptr_t start, uintptr_t end)
+static WF_SAN_PLAIN long poke(const struct wf_site *sites, size_t nr, uintptr_t start,
+			      uintptr_t end)
 {
 	uint64_t all = ~0ull;
 	uint64_t mask;
