@@ -179,6 +179,8 @@ __attribute__((constructor)) static void attach(void)
 	if (stats && *stats && strcmp(stats, "0"))
 		lx_config.on_exit = print_stats;
 	wf_trace_on = trace && *trace && strcmp(trace, "0");
+	__builtin_cpu_init(); /* a constructor runs before libgcc's own may have */
+	wf_cpu_poison(__builtin_cpu_supports("avx512f"));
 	find_rseq();
 	find_clock();
 	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool };

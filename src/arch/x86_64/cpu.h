@@ -45,11 +45,11 @@ WF_INLINE uintptr_t wf_cpu_gsbase(void)
 }
 
 /* The word at offset from the GS base, which must be set: a plain load, where rdgsbase takes seven cycles. */
-#define wf_cpu_gs_word(offset)                                                                   \
-	({                                                                                       \
-		uintptr_t word_;                                                                 \
-		__asm__ volatile("movq %%gs:%c1, %0" : "=r"(word_) : "i"(offset));               \
-		word_;                                                                           \
+#define wf_cpu_gs_word(offset)                                                                     \
+	({                                                                                         \
+		uintptr_t word_;                                                                   \
+		__asm__ volatile("movq %%gs:%c1, %0" : "=r"(word_) : "i"(offset));                 \
+		word_;                                                                             \
 	})
 
 WF_INLINE void wf_cpu_set_gsbase(uintptr_t v)
@@ -70,5 +70,19 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 			 : "rcx", "r11", "memory");
 	return ret;
 }
+
+/* A build with -Dpoison=true destroys vector registers at each exit of the gate; wide: there are 32 of 512 bits. */
+#ifdef WF_POISON
+extern uint32_t wf_arch_poison_wide;
+WF_INLINE void wf_cpu_poison(bool wide)
+{
+	wf_arch_poison_wide = wide;
+}
+#else
+WF_INLINE void wf_cpu_poison(bool wide)
+{
+	(void)wide;
+}
+#endif
 
 #endif

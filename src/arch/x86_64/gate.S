@@ -25,6 +25,10 @@
 	.balign 4
 LABEL(wf_arch_gate_on)	/* 0: no thread was made yet, pass everything through; 1: weft answers */
 	.long	0
+#ifdef WF_POISON
+LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well */
+	.long	0
+#endif
 
 	.text
 
@@ -139,6 +143,12 @@ LABEL(wf_arch_gate_exit_begin)
 	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
 	vpcmpeqd %ymm\n, %ymm\n, %ymm\n
 	.endr
+	cmpl	$0, wf_arch_poison_wide(%rip)
+	je	1f
+	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+	vpternlogd $0xff, %zmm\n, %zmm\n, %zmm\n
+	.endr
+1:
 #endif
 	RESTORE_CALLEE_AND_ARGS
 	leaq	WF_FRAME_BYTES + WF_RED_ZONE(%rsp), %rsp
