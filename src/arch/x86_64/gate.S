@@ -32,12 +32,25 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 
 	.text
 
-	.macro SAVE_FRAME
+	/* The two words that a trampoline brought; both registers are free afterwards. */
+	.macro SAVE_RETURN
 	pushq	%r11
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rip, 0
 	pushq	%rcx
 	.cfi_adjust_cfa_offset 8
+	.endm
+
+	.macro UNDO_SAVE_RETURN
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	popq	%r11
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %r11
+	.endm
+
+	/* The direction flag is clear, as everywhere in compiled code. */
+	.macro SAVE_REST
 	pushq	%rax
 	.cfi_adjust_cfa_offset 8
 	pushq	%rdi
@@ -75,7 +88,11 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	movq	%rsp, %rbx
 	.cfi_def_cfa_register %rbx
 	andq	$-16, %rsp
-	cld
+	.endm
+
+	.macro SAVE_FRAME
+	SAVE_RETURN
+	SAVE_REST
 	.endm
 
 	/* CFA and register rules of code that runs with rsp = rbx = frame. */
@@ -115,17 +132,13 @@ FUNC(wf_arch_gate_entry)
 	cmpl	$0, wf_arch_gate_on(%rip)
 	je	.Lnot_started
 .Lstarted:
-	pushq	%rcx
-	.cfi_adjust_cfa_offset 8
+	SAVE_RETURN
 	rdgsbase %rcx
 	testq	%rcx, %rcx
-	popq	%rcx
-	.cfi_adjust_cfa_offset -8
-	jz	.Lforeign
+	jz	.Lnot_ours
 	cmpl	$NR_VFORK, %eax
-	je	.Lvfork
-.Lfull:
-	SAVE_FRAME
+	je	.Lvfork_ours
+	SAVE_REST
 	movq	%rbx, %rdi
 	call	wf_linux_enter
 	movq	%rbx, %rsp
@@ -182,6 +195,22 @@ FUNC(wf_arch_gate_leave)
 	CFI_IN_FRAME %rdi
 	movq	%rdi, %rsp
 	jmp	.Lrestore
+	.cfi_endproc
+
+	/* A kernel thread that is not weft's, or vfork: undo what was pushed. */
+.Lnot_ours:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE + 16
+	.cfi_offset %rip, -136
+	UNDO_SAVE_RETURN
+	jmp	.Lforeign
+	.cfi_endproc
+.Lvfork_ours:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE + 16
+	.cfi_offset %rip, -136
+	UNDO_SAVE_RETURN
+	jmp	.Lvfork
 	.cfi_endproc
 
 	/* No weft thread exists, or we are none: only the calls that make one are of interest. */
