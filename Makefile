@@ -9,6 +9,8 @@ MESON_ARGS :=
 
 # The whole of the fast suites takes minutes; the multiplier is for loaded machines.
 TEST_ARGS := --print-errorlogs --timeout-multiplier 2
+# Whatever still runs then is named and killed, with everything that the tests left behind.
+TEST_LIMIT_S := 1500
 TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench
 
 .PHONY: all demo test check format bench distros soak install clean deps deps-test
@@ -30,7 +32,7 @@ demo: all
 	@tools/demo $(BUILD)
 
 test: deps-test all
-	meson test -C $(BUILD) --no-rebuild $(TEST_ARGS) $(TEST_SUITES)
+	@tools/leash $(TEST_LIMIT_S) meson test -C $(BUILD) --no-rebuild $(TEST_ARGS) $(TEST_SUITES)
 
 check: all
 	@tools/install-deps check
