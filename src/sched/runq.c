@@ -3,8 +3,6 @@
 #include "sched/runq.h"
 #include "base/die.h"
 
-/* then the queue gets a turn: two threads that wake each other must not own a worker */
-#define HANDOFFS_IN_A_ROW 16
 #define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
 
 static void lock(struct wf_runq *q)
@@ -103,7 +101,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 
 	*out_new_slice = true;
 	lock(q);
-	if (q->handoff && q->handoff_streak >= HANDOFFS_IN_A_ROW) {
+	if (q->handoff && q->handoff_streak >= WF_HANDOFFS_IN_A_ROW) {
 		append(&q->array[q->active], q->handoff);
 		q->handoff = NULL;
 	}

@@ -54,4 +54,29 @@ WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
 	return wf_load_relaxed(&q->nr);
 }
 
+/* Then the queue gets a turn: two threads that wake each other must not own a worker. */
+#define WF_HANDOFFS_IN_A_ROW 16
+
+/* The two halves of a ping-pong on the only worker, inline; false and NULL: the general path must do it. */
+WF_INLINE bool wf_runq_put_handoff(struct wf_runq *q, struct wf_thread *t)
+{
+	if (!q->is_private || q->handoff)
+		return false;
+	q->handoff = t;
+	wf_store_relaxed(&q->nr, q->nr + 1);
+	return true;
+}
+
+WF_INLINE struct wf_thread *wf_runq_take_handoff(struct wf_runq *q)
+{
+	struct wf_thread *t = q->handoff;
+
+	if (!q->is_private || !t || q->handoff_streak >= WF_HANDOFFS_IN_A_ROW)
+		return NULL;
+	q->handoff = NULL;
+	q->handoff_streak++;
+	wf_store_relaxed(&q->nr, q->nr - 1);
+	return t;
+}
+
 #endif

@@ -86,8 +86,9 @@ void wf_worker_ready(struct wf_thread *t)
 	if (waker && wf_state_of(waker->state) != WF_DEAD) {
 		bool alone = !wf_runq_nr(&w->rq);
 
-		wf_runq_push(&w->rq, t,
-			     place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
+		if (!t->nr_switches || t->slice_left <= 0 || !wf_runq_put_handoff(&w->rq, t))
+			wf_runq_push(&w->rq, t,
+				     place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
 		/*
 		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
 		 * a lock in a loop would never let the thread that it wakes have it.
@@ -125,6 +126,9 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 		drain_inbox(w);
 	if (!wf_runq_nr(&w->rq))
 		return NULL;
+	t = wf_runq_take_handoff(&w->rq);
+	if (t)
+		return t;
 	t = wf_runq_pop(&w->rq, &new_slice);
 	if (new_slice)
 		wf_store_relaxed(&w->slice_seq, w->slice_seq + 1);
