@@ -133,10 +133,19 @@ long sysc_clone3(struct wf_frame *f)
 
 	if (bytes < CLONE_ARGS_SIZE_VER0)
 		return -EINVAL;
-	if (bytes > sizeof(args))
-		return -E2BIG; /* libc falls back to clone */
-	if (wf_arch_copy(&args, (const void *)WF_ARG0(f), bytes) < 0)
+	if (bytes > WF_PAGE)
+		return -E2BIG;
+	if (wf_arch_copy(&args, (const void *)WF_ARG0(f), WF_MIN(bytes, sizeof(args))) < 0)
 		return -EFAULT;
+	/* Headers newer than ours: as in the kernel, what we do not know must not be asked for. */
+	for (size_t i = sizeof(args); i < bytes; i++) {
+		char c = 0;
+
+		if (wf_arch_copy(&c, (const char *)WF_ARG0(f) + i, 1) < 0)
+			return -EFAULT;
+		if (c)
+			return -E2BIG;
+	}
 	r = (struct clone_request){
 		.flags = args.flags,
 		.stack_low = args.stack,

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * clone3 with arguments of another size than the system's: larger is fine as long as the rest is zero.
+ */
+#include "check.h"
+
+struct large_args {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	uint64_t set_tid, set_tid_size, cgroup;
+	uint64_t unknown[8];
+};
+
+static long clone3(struct large_args *args, size_t bytes)
+{
+	return syscall(SYS_clone3, args, bytes);
+}
+
+static void *clones(void *arg)
+{
+	struct large_args args = { .exit_signal = SIGCHLD };
+	const size_t sizes[] = { 64, 80, 88, sizeof(args) };
+
+	for (int i = 0; i < 4; i++) {
+		long pid = clone3(&args, sizes[i]);
+		int status = 0;
+
+		if (pid == 0)
+			_exit(7 + i);
+		CHECK_SYS(pid);
+		CHECK_EQ(waitpid((pid_t)pid, &status, 0), pid);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7 + i);
+	}
+	ok("sizes of 64 bytes and more");
+	args.unknown[7] = 1;
+	CHECK_EQ(clone3(&args, sizeof(args)), -1);
+	CHECK_EQ(errno, E2BIG);
+	CHECK_EQ(clone3(&args, 63), -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(clone3(&args, 1 << 20), -1);
+	CHECK_EQ(errno, E2BIG);
+	ok("sizes and contents that are refused");
+	return arg;
+}
+
+int main(void)
+{
+	join(start(clones, NULL));
+	return finish();
+}
