@@ -282,8 +282,8 @@ long sysc_madvise(struct wf_frame *f)
 	uintptr_t low = WF_ARG0(f), high = low + WF_ARG1(f);
 
 	if (WF_ARG2(f) == MADV_DONTNEED && self->stack_high && low >= self->stack_low &&
-	    high <= self->stack_high && WF_ARG1(f) && self->base.nr_switches <= SHORT_LIFE_SWITCHES &&
-	    self->base.run_ns < SHORT_LIFE_NS)
+	    high <= self->stack_high && WF_ARG1(f) &&
+	    self->base.nr_switches <= SHORT_LIFE_SWITCHES && self->base.run_ns < SHORT_LIFE_NS)
 		return 0;
 	return lx_blocking(f, false);
 }
@@ -297,7 +297,8 @@ long sysc_madvise(struct wf_frame *f)
 static struct {
 	struct wf_spin lock;
 	uint32_t
-		nr; /* (a) entries in use; a look without the lock may only save the trouble of one with it */
+		/* (a) entries in use; a look without the lock may only save the trouble of one with it */
+		nr;
 	struct {
 		int fd;
 		uint32_t tid; /* 0: free */

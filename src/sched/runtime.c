@@ -206,7 +206,9 @@ static void run_door(void *arg)
 
 void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void), void (*door_loop)(void *))
 {
-	struct door_start start = { .prepare = prepare, .loop = door_loop, .door = wf_rt.door, .main = self };
+	struct door_start start = {
+		.prepare = prepare, .loop = door_loop, .door = wf_rt.door, .main = self
+	};
 	void *sp = wf_arch_make_context((char *)start.door->stack + WF_KSTACK_BYTES, run_door,
 					&start);
 

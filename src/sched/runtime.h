@@ -65,7 +65,8 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
  * Move the calling (main) thread to a worker; the kernel thread goes on as door_loop(), which never returns.
  * It calls prepare() first, as the door, while the main thread does not run yet.
  */
-WF_PARKS void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void), void (*door_loop)(void *));
+WF_PARKS void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void),
+				    void (*door_loop)(void *));
 /* In a fork child: forget everything; the child is a plain process until it makes a thread. */
 void wf_runtime_forget(void);
 

@@ -88,7 +88,8 @@ void wf_worker_ready(struct wf_thread *t)
 
 		if (!t->nr_switches || t->slice_left <= 0 || !wf_runq_put_handoff(&w->rq, t))
 			wf_runq_push(&w->rq, t,
-				     place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL));
+				     place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF
+								      : WF_PLACE_TAIL));
 		/*
 		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
 		 * a lock in a loop would never let the thread that it wakes have it.

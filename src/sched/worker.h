@@ -40,18 +40,19 @@ struct wf_kthread {
 	uint32_t prev_action;     /* (o) */
 	/* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
 	uint32_t insys;
-	uint32_t kick_sent;     /* (a) one kick outstanding at most */
-	uint32_t preempt;       /* (a) the monitor wants the CPU for somebody else */
-	uint32_t sleep_word;    /* (a) 1: a spare asleep on it */
-	bool is_searching;      /* (o) holds one of wf_rt.nr_searching */
-	bool is_door;           /* (c) the main kernel thread: takes signals, never runs threads */
-	bool in_clock;          /* (o) in the vDSO on our behalf: a kick defers, as in our own text */
-	bool is_pinned;         /* (o) its own affinity is narrowed for a thread */
-	int tid;                /* (p) kernel tid */
-	uint32_t index;         /* (c) */
-	uintptr_t tls;          /* (o) FS base that is loaded */
-	void *stack, *altstack; /* (c) */
-	void *save_area;        /* (o) room for the next preempted context */
+	uint32_t kick_sent;  /* (a) one kick outstanding at most */
+	uint32_t preempt;    /* (a) the monitor wants the CPU for somebody else */
+	uint32_t sleep_word; /* (a) 1: a spare asleep on it */
+	bool is_searching;   /* (o) holds one of wf_rt.nr_searching */
+	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
+	/* (o) in the vDSO on our behalf: a kick defers, as in our own text */
+	bool in_clock;
+	bool is_pinned;                /* (o) its own affinity is narrowed for a thread */
+	int tid;                       /* (p) kernel tid */
+	uint32_t index;                /* (c) */
+	uintptr_t tls;                 /* (o) FS base that is loaded */
+	void *stack, *altstack;        /* (c) */
+	void *save_area;               /* (o) room for the next preempted context */
 	struct wf_trace_ring *ring;    /* (c) */
 	struct wf_kthread *next_spare; /* (q) */
 	uint32_t call_nr;              /* (a) system call in progress, for dumps */

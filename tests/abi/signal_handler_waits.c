@@ -120,8 +120,10 @@ int main(void)
 		void (*fn)(void);
 		const char *name;
 	} calls[] = {
-		{ write_event, "a write to an eventfd" }, { sleep_a_while, "nanosleep" },
-		{ poll_in_vain, "poll" },		  { read_pipe, "a read from a pipe" },
+		{ write_event, "a write to an eventfd" },
+		{ sleep_a_while, "nanosleep" },
+		{ poll_in_vain, "poll" },
+		{ read_pipe, "a read from a pipe" },
 		{ sem_in_vain, "sem_timedwait" },
 	};
 	struct sigaction act = { .sa_handler = on_signal };

@@ -31,9 +31,10 @@ WF_INLINE uintptr_t wf_cpu_gsbase(void)
 
 /* A waker of the model that is no kernel thread stands for the door: one without worker and thread. */
 extern char model_stranger[];
-#define wf_cpu_gs_word(offset)                                                                   \
-	(model_gs ? *(uintptr_t *)((char *)model_gs + (offset))                                  \
-		  : (offset) ? 0 : (uintptr_t)model_stranger)
+#define wf_cpu_gs_word(offset)                                                                     \
+	(model_gs   ? *(uintptr_t *)((char *)model_gs + (offset))                                  \
+	 : (offset) ? 0                                                                            \
+		    : (uintptr_t)model_stranger)
 
 WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
