@@ -93,13 +93,18 @@ long sysc_dup(struct wf_frame *f)
 
 long sysc_dup2(struct wf_frame *f)
 {
+	long ret;
+
 	if (wf_fd_is_own((int)WF_ARG0(f)) || wf_fd_is_own((int)WF_ARG1(f)))
 		return -EBADF;
-	if (WF_ARG0(f) != WF_ARG1(f)) {
-		wf_fd_shared((int)WF_ARG0(f));
-		wf_fd_forget((int)WF_ARG1(f));
-	}
-	return lx_blocking(f, false);
+	if (WF_ARG0(f) == WF_ARG1(f))
+		return lx_blocking(f, false);
+	wf_fd_shared((int)WF_ARG0(f));
+	wf_fd_forget((int)WF_ARG1(f));
+	ret = lx_blocking(f, false);
+	/* Again: somebody may have waited for the file that had the number until now. */
+	wf_fd_forget((int)WF_ARG1(f));
+	return ret;
 }
 
 /* Everything in the range but our own: in pieces around them. */
@@ -165,8 +170,8 @@ long sysc_socketpair(struct wf_frame *f)
 	return made_two((const int *)WF_ARG3(f), WF_ARG1(f) & O_NONBLOCK, lx_raw(f));
 }
 
-/* Bad addresses are the kernel's to complain about. */
-void lx_fd_sent(const struct msghdr_k *user)
+/* For every descriptor in a message. Bad addresses are the kernel's to complain about. */
+static void each_passed(const struct msghdr_k *user, void (*note)(int fd))
 {
 	struct msghdr_k m;
 	struct cmsghdr_k c;
@@ -183,8 +188,18 @@ void lx_fd_sent(const struct msghdr_k *user)
 			continue;
 		for (size_t i = sizeof(c); i + sizeof(fd) <= c.len; i += sizeof(fd))
 			if (wf_arch_copy(&fd, m.control + at + i, sizeof(fd)) == 0)
-				wf_fd_shared(fd);
+				note(fd);
 	}
+}
+
+void lx_fd_sent(const struct msghdr_k *user)
+{
+	each_passed(user, wf_fd_shared);
+}
+
+void lx_fd_received(const struct msghdr_k *user)
+{
+	each_passed(user, wf_fd_forget);
 }
 
 long sysc_sendmmsg(struct wf_frame *f)

@@ -360,7 +360,11 @@ long sysc_recvfrom(struct wf_frame *f)
 
 long sysc_recvmsg(struct wf_frame *f)
 {
-	return receive(f, 2);
+	long ret = receive(f, 2);
+
+	if (ret >= 0)
+		lx_fd_received((const void *)WF_ARG1(f));
+	return ret;
 }
 
 static bool is_stream(int fd)
