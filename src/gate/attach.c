@@ -10,12 +10,14 @@
 #include "base/fmt.h"
 #include "gate/patch.h"
 #include "linux/abi.h"
+#include "obs/events.h"
 #include "obs/stats.h"
 #include "trace/trace.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -130,11 +132,18 @@ static void find_clock(void)
 		wf_clock_vdso = (typeof(wf_clock_vdso))dlsym(vdso, "__vdso_clock_gettime");
 }
 
-static void print_stats(void)
+static bool wants_stats;
+static char trace_path[PATH_MAX]; /* a copy: the program may rewrite its environment */
+
+/* The process ends, from whatever thread. */
+static void on_exit_of_process(void)
 {
 	const struct wf_stats_gate gate = { .patched = total.patched, .left = total.left };
 
-	wf_stats_print(&gate);
+	if (wants_stats)
+		wf_stats_print(&gate);
+	if (trace_path[0] && wf_events_write(trace_path) < 0)
+		say("the events cannot be written to ", trace_path);
 }
 
 /* A number of the environment, or 0; weft run has checked it, another caller may not have. */
@@ -176,9 +185,13 @@ __attribute__((constructor)) static void attach(void)
 	lx_config.seed = number_of("WEFT_SEED", UINT64_MAX);
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
-	if (stats && *stats && strcmp(stats, "0"))
-		lx_config.on_exit = print_stats;
+	wants_stats = stats && *stats && strcmp(stats, "0");
 	wf_trace_on = trace && *trace && strcmp(trace, "0");
+	/* Any other word than a path, "1" say, only keeps the events in memory for weft dump. */
+	if (wf_trace_on && trace[0] == '/' && strlen(trace) < sizeof(trace_path))
+		strcpy(trace_path, trace);
+	if (wants_stats || trace_path[0])
+		lx_config.on_exit = on_exit_of_process;
 	__builtin_cpu_init(); /* a constructor runs before libgcc's own may have */
 	wf_cpu_poison(__builtin_cpu_supports("avx512f"));
 	find_rseq();
