@@ -81,6 +81,11 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
 	}
 	k->count.preempts++;
 	WF_TRACE(k, WF_EV_PREEMPT, uc->reg[WF_UC_RIP], 0);
+	/*
+	 * Threads that pass a lock among them by time-outs (an interpreter's lock) go into its queue in the order
+	 * in which they run now: the last owner before all others would mean that two of them keep the lock.
+	 */
+	wf_runq_end_handoff(&k->worker->rq);
 	t->sp = wf_arch_make_context(area->stack + sizeof(area->stack), resume, area);
 	wf_worker_switch_last(k, WF_PREV_PREEMPT);
 }

@@ -120,6 +120,15 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	return t;
 }
 
+void wf_runq_end_handoff(struct wf_runq *q)
+{
+	lock(q);
+	if (q->handoff)
+		append(&q->array[q->active], q->handoff);
+	q->handoff = NULL;
+	unlock(q);
+}
+
 uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_handoff)
 {
 	struct wf_thread *taken[STEAL_MAX];

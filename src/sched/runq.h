@@ -46,6 +46,8 @@ enum wf_place {
 void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
 /* out_new_slice: false when the thread came from the hand-off slot and inherits the slice. */
 struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice);
+/* The running thread did not give way in time: the thread that it woke last waits like all others. */
+void wf_runq_end_handoff(struct wf_runq *q);
 /* Move up to half of from into to, at most 32; never the hand-off slot unless nothing else is there and take_handoff. */
 uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_handoff);
 

@@ -102,6 +102,23 @@ TEST(the_last_of_two_hand_offs_wins_the_slot)
 	CHECK_EQ(pop(&q), 0);
 }
 
+TEST(a_hand_off_whose_waker_went_on_waits_behind_the_woken)
+{
+	bool is_new;
+
+	reset();
+	push(0, WF_PLACE_HANDOFF);
+	wf_runq_end_handoff(&q);
+	wf_runq_end_handoff(&q); /* an empty slot stays empty */
+	push(1, WF_PLACE_WOKEN);
+	push(2, WF_PLACE_TAIL);
+	CHECK_EQ(wf_runq_nr(&q), 3);
+	CHECK_EQ(pop(&q), 1);
+	CHECK_EQ(pop(&q), 0);
+	CHECK_EQ(pop(&q), 2);
+	CHECK(!wf_runq_pop(&q, &is_new));
+}
+
 TEST(hand_offs_in_a_row_come_to_an_end)
 {
 	int nr_in_a_row = 0;
