@@ -54,7 +54,9 @@ struct lx_thread {
 	uint64_t sig_mask; /* (o) written by the thread; (a) read by posters */
 	/* (a) the same, but while libc blocks everything for a moment */
 	uint64_t sig_shown_mask;
-	uint64_t sig_saved_mask;    /* (o) mask to return to after sigsuspend, ppoll, ... */
+	uint64_t sig_saved_mask; /* (o) mask to return to after sigsuspend, ppoll, ... */
+	/* (a) libc blocks everything, and what it will go back to was never seen */
+	bool is_mask_unknown;
 	bool has_saved_mask;        /* (o) */
 	uint64_t sig_pending;       /* (a) bits of sig_queue, written under sig_lock */
 	uint64_t sig_awaited;       /* (a) set of a sigtimedwait() in progress */

@@ -132,7 +132,12 @@ static long exec(struct wf_frame *f)
 	uint64_t mask = self->sig_mask, worker = wf_worker_sigmask();
 	long ret;
 
-	/* The new program inherits the real mask. The other kernel threads end when the call succeeds. */
+	/*
+	 * The new program inherits the real mask, and what is pending for the process. The other kernel threads
+	 * end when the call succeeds, the door too: it must not hold a signal that it is about to put back.
+	 */
+	wf_store_seq_cst(&lx.parked, ~0ull);
+	lx_door_pass();
 	wf_call_enter(false);
 	move_pending_to_kernel(self);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -140,6 +145,7 @@ static long exec(struct wf_frame *f)
 	(void)sys_sigprocmask(SIG_SETMASK, &worker, NULL);
 	take_pending_back(self);
 	wf_call_leave();
+	lx_signal_unpark(~0ull);
 	return ret;
 }
 

@@ -175,7 +175,7 @@ static bool wants(struct lx_thread *t, int sig)
 {
 	enum wf_state s = wf_state_of(wf_load_acquire(&t->base.state));
 
-	if (s == WF_FREE || s == WF_NEW || s == WF_DEAD)
+	if (s == WF_FREE || s == WF_NEW || s == WF_DEAD || wf_load_seq_cst(&t->is_mask_unknown))
 		return false;
 	return !(wf_load_seq_cst(&t->sig_shown_mask) & lx_bit(sig)) ||
 	       wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig);
@@ -186,6 +186,9 @@ static struct lx_thread *choose_target(int sig)
 {
 	uint32_t n = wf_thread_slots();
 
+	/* In its first pthread_create: whoever asks for a decision now asks again when main's mask is known. */
+	if (wf_load_seq_cst(&lx.main->is_mask_unknown))
+		return NULL;
 	if (wants(lx.main, sig))
 		return lx.main;
 	for (uint32_t i = 0; i < n; i++) {
@@ -263,8 +266,15 @@ void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 	 * never gets at those two). A signal for the process that comes then waits for the section to end,
 	 * instead of going to another thread.
 	 */
-	if ((mask | UNBLOCKABLE) != ~0ull)
+	if ((mask | UNBLOCKABLE) != ~0ull) {
 		wf_store_seq_cst(&t->sig_shown_mask, mask);
+		if (t->is_mask_unknown) {
+			wf_store_seq_cst(&t->is_mask_unknown, false);
+			if (t == lx.main)
+				opened =
+					~0ull; /* every decision about a signal was put off until now */
+		}
+	}
 	mask &= ~UNBLOCKABLE;
 	wf_store_seq_cst(&t->sig_mask, mask);
 	if (opened && wf_load_seq_cst(&lx.parked) & opened)
@@ -514,7 +524,7 @@ void lx_signal_send_self(int sig, const struct wf_siginfo *info)
 {
 	struct lx_thread *self = lx_self();
 
-	if (!wants(lx.main, sig) && wants(self, sig))
+	if (!lx.main->is_mask_unknown && !wants(lx.main, sig) && wants(self, sig))
 		lx_signal_post(self, sig, info);
 	else
 		lx_signal_process(sig, info);
@@ -582,6 +592,7 @@ void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 	t->sig_lock = (struct wf_spin){ 0 };
 	t->sig_mask = parent ? parent->sig_mask : 0;
 	t->sig_shown_mask = parent ? parent->sig_shown_mask : 0;
+	t->is_mask_unknown = parent && parent->is_mask_unknown;
 	t->sig_pending = t->sig_awaited = 0;
 	t->has_saved_mask = false;
 	t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
@@ -592,6 +603,7 @@ void lx_signal_thread_exit(struct lx_thread *t)
 {
 	struct wf_siginfo info;
 
+	wf_store_seq_cst(&t->is_mask_unknown, false);
 	wf_store_seq_cst(&t->sig_shown_mask, ~0ull);
 	wf_store_seq_cst(&t->sig_mask, ~0ull);
 	while (lx_signal_take(t, ~0ull, &info))

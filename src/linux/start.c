@@ -92,7 +92,8 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	t->base.tid = (uint32_t)wf_rt.pid;
 	t->sig_mask = mask;
 	/* pthread_create blocks everything around its clone; what main blocked before cannot be seen from here. */
-	t->sig_shown_mask = ~mask & ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP)) ? mask : 0;
+	t->sig_shown_mask = mask;
+	t->is_mask_unknown = !(~mask & ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP)));
 	(void)sys2(__NR_sigaltstack, NULL, &t->altstack);
 	if (t->altstack.flags & SS_DISABLE)
 		t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
