@@ -23,7 +23,8 @@
 #define ERESTARTNOHAND 514        /* EINTR if a handler runs, else restart */
 #define ERESTART_RESTARTBLOCK 516 /* the same, with a deadline kept */
 
-#define LX_SIGCANCEL 32
+/* SIGKILL and SIGSTOP, which no mask holds. */
+#define LX_UNBLOCKABLE (1ull << 8 | 1ull << 18)
 #define LX_MAX_NR 512
 
 /* One queued signal. */
@@ -106,6 +107,12 @@ WF_INLINE uint32_t lx_tid(const struct lx_thread *t)
 
 /* The live thread that a tid argument names (0: the caller), or NULL. */
 struct lx_thread *lx_by_tid(uint32_t tid);
+
+/* sp lies on the alternate stack s. */
+WF_INLINE bool lx_is_on_stack(const struct wf_stack_t *s, uintptr_t sp)
+{
+	return s->size && sp - (uintptr_t)s->sp <= s->size && sp > (uintptr_t)s->sp;
+}
 
 /* What the gate tells us about patched code; registered by attach.c. */
 struct lx_gate_ops {

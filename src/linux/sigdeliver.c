@@ -65,16 +65,11 @@ static void default_action(int sig, struct wf_siginfo *info)
 	(void)sys_sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-static bool is_on(const struct wf_stack_t *s, uintptr_t sp)
-{
-	return s->size && sp - (uintptr_t)s->sp <= s->size && sp > (uintptr_t)s->sp;
-}
-
 /* Where the handler's frame goes: the alternate stack if asked for and not there already. */
 static uintptr_t handler_stack(const struct lx_thread *t, const struct sys_sigaction *act,
 			       uintptr_t sp)
 {
-	if (act->flags & SA_ONSTACK && t->altstack.size && !is_on(&t->altstack, sp))
+	if (act->flags & SA_ONSTACK && t->altstack.size && !lx_is_on_stack(&t->altstack, sp))
 		return (uintptr_t)t->altstack.sp + t->altstack.size;
 	return sp - WF_RED_ZONE;
 }
@@ -91,9 +86,10 @@ static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig
 	frame->uc.link = NULL;
 	frame->uc.sigmask = before;
 	frame->uc.stack = t->altstack;
-	frame->uc.stack.flags = !t->altstack.size                               ? SS_DISABLE
-				: is_on(&t->altstack, frame->uc.reg[WF_UC_RSP]) ? SS_ONSTACK
-										: 0;
+	frame->uc.stack.flags = !t->altstack.size ? SS_DISABLE
+				: lx_is_on_stack(&t->altstack, frame->uc.reg[WF_UC_RSP])
+					? SS_ONSTACK
+					: 0;
 	if (!(act->flags & SA_NODEFER))
 		during |= lx_bit(sig);
 	during &= ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP));

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The system calls about signals: masks, actions, waiting, sending. Who gets what is decided in signal.c.
+ *
+ * A thread that waits for a signal is parked interruptibly; whatever is posted to it ends the park, and it
+ * looks for itself whether that was what it waited for.
+ */
+#include "linux/abi.h"
+#include "linux/calls.h"
+
+#include <signal.h>
+
+long sysc_rt_sigprocmask(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	uint64_t old = self->sig_mask, set = 0;
+
+	if (WF_ARG3(f) != sizeof(uint64_t))
+		return -EINVAL;
+	if (WF_ARG1(f)) {
+		if (wf_arch_copy(&set, (const void *)WF_ARG1(f), sizeof(set)) < 0)
+			return -EFAULT;
+		switch ((int)WF_ARG0(f)) {
+		case SIG_BLOCK:
+			lx_signal_set_mask(self, old | set);
+			break;
+		case SIG_UNBLOCK:
+			lx_signal_set_mask(self, old & ~set);
+			break;
+		case SIG_SETMASK:
+			lx_signal_set_mask(self, set);
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (WF_ARG2(f) && wf_arch_copy((void *)WF_ARG2(f), &old, sizeof(old)) < 0)
+		return -EFAULT;
+	return 0;
+}
+
+/* Pending signals that became ignored are gone. */
+static void flush(int sig)
+{
+	uint32_t n = wf_thread_slots();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct lx_thread *t = lx_of(wf_thread_slot(i));
+		struct wf_siginfo info;
+
+		if (wf_state_of(wf_load_acquire(&t->base.state)) == WF_FREE || !t->sig_queue.next)
+			continue;
+		while (lx_signal_take(t, lx_bit(sig), &info))
+			;
+	}
+}
+
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS;
+}
+
+long sysc_rt_sigaction(struct wf_frame *f)
+{
+	int sig = (int)WF_ARG0(f);
+	struct sys_sigaction act = { 0 }, old;
+
+	if (WF_ARG3(f) != sizeof(uint64_t) || sig < 1 || sig > WF_NR_SIGNALS)
+		return -EINVAL;
+	if (WF_ARG1(f)) {
+		if (sig == SIGKILL || sig == SIGSTOP)
+			return -EINVAL;
+		if (wf_arch_copy(&act, (const void *)WF_ARG1(f), sizeof(act)) < 0)
+			return -EFAULT;
+		act.mask &= ~LX_UNBLOCKABLE;
+	}
+	wf_spin_lock(&lx.action_lock);
+	old = lx.action[sig];
+	if (WF_ARG1(f)) {
+		lx.action[sig] = act;
+		/* The kernel keeps the program's own disposition, except where a signal must reach us. */
+		if (sig != WF_SIG_KICK && !is_fault(sig))
+			(void)sys_sigaction(sig, &act, NULL);
+	}
+	wf_spin_unlock(&lx.action_lock);
+	if (WF_ARG1(f) && lx_signal_is_ignored(sig))
+		flush(sig);
+	if (WF_ARG2(f) && wf_arch_copy((void *)WF_ARG2(f), &old, sizeof(old)) < 0)
+		return -EFAULT;
+	return 0;
+}
+
+long sysc_rt_sigpending(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	uint64_t set = 0;
+
+	if (WF_ARG1(f) > sizeof(set))
+		return -EINVAL;
+	/* The kernel's answer is the process's, plus this kernel thread's own, which holds nothing of ours. */
+	(void)sys2(__NR_rt_sigpending, &set, sizeof(set));
+	set = (set | wf_load_seq_cst(&self->sig_pending)) & self->sig_mask;
+	return wf_arch_copy((void *)WF_ARG0(f), &set, WF_ARG1(f));
+}
+
+long sysc_rt_sigtimedwait(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	struct wf_siginfo info;
+	int64_t deadline = WF_NEVER;
+	uint64_t set = 0;
+	long ret = 0;
+	int sig;
+
+	if (WF_ARG3(f) != sizeof(set))
+		return -EINVAL;
+	if (wf_arch_copy(&set, (const void *)WF_ARG0(f), sizeof(set)) < 0)
+		return -EFAULT;
+	set &= ~LX_UNBLOCKABLE;
+	if (WF_ARG2(f))
+		ret = lx_deadline_relative((const void *)WF_ARG2(f), &deadline);
+	if (ret < 0)
+		return ret;
+	wf_store_seq_cst(&self->sig_awaited, set);
+	lx_signal_unpark_and_wait(set);
+	for (;;) {
+		enum wf_reason reason;
+
+		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, set);
+		sig = lx_signal_take(self, set, &info);
+		if (sig || lx_signal_is_waiting(self)) {
+			(void)wf_park_abort();
+			break;
+		}
+		reason = wf_park(deadline);
+		sig = lx_signal_take(self, set, &info);
+		if (sig || reason == WF_WAKE_TIMEOUT || lx_signal_is_waiting(self))
+			break;
+	}
+	wf_store_seq_cst(&self->sig_awaited, 0ull);
+	if (!sig)
+		return lx_signal_is_waiting(self) ? -EINTR : -EAGAIN;
+	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &info, sizeof(info)) < 0)
+		return -EFAULT;
+	return sig;
+}
+
+/* Wait for a handler to run, with mask in effect meanwhile. */
+static long suspend_with(uint64_t mask)
+{
+	struct lx_thread *self = lx_self();
+
+	self->sig_saved_mask = self->sig_mask;
+	self->has_saved_mask = true;
+	lx_signal_set_mask(self, mask);
+	while (!lx_signal_is_waiting(self)) {
+		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, ~mask);
+		if (lx_signal_is_waiting(self)) {
+			(void)wf_park_abort();
+			break;
+		}
+		(void)wf_park(WF_NEVER);
+	}
+	return -ERESTARTNOHAND;
+}
+
+long sysc_rt_sigsuspend(struct wf_frame *f)
+{
+	uint64_t mask = 0;
+
+	if (WF_ARG1(f) != sizeof(mask))
+		return -EINVAL;
+	if (wf_arch_copy(&mask, (const void *)WF_ARG0(f), sizeof(mask)) < 0)
+		return -EFAULT;
+	return suspend_with(mask);
+}
+
+long sysc_pause(struct wf_frame *f)
+{
+	(void)f;
+	return suspend_with(lx_self()->sig_mask);
+}
+
+static struct wf_siginfo info_from_self(int sig, int code)
+{
+	struct wf_siginfo info = { .signo = sig, .code = code };
+
+	info.kill.pid = wf_rt.pid;
+	info.kill.uid = (unsigned)sys0(__NR_getuid);
+	return info;
+}
+
+static long send_to_thread(uint32_t tid, int sig, const struct wf_siginfo *info)
+{
+	struct lx_thread *t = lx_by_tid(tid);
+
+	if (sig < 0 || sig > WF_NR_SIGNALS)
+		return -EINVAL;
+	if (!t || !tid)
+		return -ESRCH;
+	if (sig == SIGKILL || sig == SIGSTOP)
+		return sys2(__NR_kill, wf_rt.pid, sig);
+	if (sig)
+		lx_signal_post(t, sig, info);
+	return 0;
+}
+
+long sysc_tgkill(struct wf_frame *f)
+{
+	struct wf_siginfo info = info_from_self((int)WF_ARG2(f), SI_TKILL);
+
+	if ((int)WF_ARG0(f) <= 0 || (int)WF_ARG1(f) <= 0)
+		return -EINVAL;
+	if ((int)WF_ARG0(f) != wf_rt.pid)
+		return lx_raw(f);
+	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
+}
+
+long sysc_tkill(struct wf_frame *f)
+{
+	struct wf_siginfo info = info_from_self((int)WF_ARG1(f), SI_TKILL);
+	uint32_t tid = (uint32_t)WF_ARG0(f);
+
+	if ((int)tid <= 0)
+		return -EINVAL;
+	if (tid < WF_TID_BASE && tid != (uint32_t)wf_rt.pid)
+		return lx_raw(f);
+	return send_to_thread(tid, (int)WF_ARG1(f), &info);
+}
+
+/* To ourselves: in user space, since POSIX wants it delivered before the call returns. */
+long sysc_kill(struct wf_frame *f)
+{
+	int sig = (int)WF_ARG1(f);
+	struct wf_siginfo info;
+
+	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
+	    sig == SIGSTOP)
+		return lx_raw(f);
+	info = info_from_self(sig, SI_USER);
+	lx_signal_send_self(sig, &info);
+	return 0;
+}
+
+long sysc_rt_sigqueueinfo(struct wf_frame *f)
+{
+	int sig = (int)WF_ARG1(f);
+	struct wf_siginfo info;
+
+	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
+	    sig == SIGSTOP)
+		return lx_raw(f);
+	if (wf_arch_copy(&info, (const void *)WF_ARG2(f), sizeof(info)) < 0)
+		return -EFAULT;
+	info.signo = sig;
+	lx_signal_send_self(sig, &info);
+	return 0;
+}
+
+long sysc_rt_tgsigqueueinfo(struct wf_frame *f)
+{
+	struct wf_siginfo info;
+
+	if ((int)WF_ARG0(f) != wf_rt.pid)
+		return lx_raw(f);
+	if (wf_arch_copy(&info, (const void *)WF_ARG3(f), sizeof(info)) < 0)
+		return -EFAULT;
+	info.signo = (int)WF_ARG2(f);
+	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
+}
+
+long sysc_sigaltstack(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	struct wf_stack_t old = self->altstack, fresh;
+	bool is_active = lx_is_on_stack(&old, wf_frame_sp(f));
+
+	old.flags = is_active ? SS_ONSTACK : old.size ? 0 : SS_DISABLE;
+	if (WF_ARG0(f)) {
+		if (wf_arch_copy(&fresh, (const void *)WF_ARG0(f), sizeof(fresh)) < 0)
+			return -EFAULT;
+		if (is_active)
+			return -EPERM;
+		if (fresh.flags & ~(SS_DISABLE | SS_ONSTACK | (1 << 31)))
+			return -EINVAL;
+		if (fresh.flags & SS_DISABLE)
+			fresh = (struct wf_stack_t){ .flags = SS_DISABLE };
+		else if (fresh.size < lx.min_sigstack)
+			return -ENOMEM;
+		self->altstack = fresh;
+	}
+	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &old, sizeof(old)) < 0)
+		return -EFAULT;
+	return 0;
+}
