@@ -49,7 +49,6 @@ struct lx_thread {
 	uint32_t *child_tid;      /* (o) cleared and woken when the thread has left its stack */
 	struct wf_list exit_link; /* (q) in the futex bucket of child_tid */
 	uint32_t *robust_head;    /* (o) struct robust_list_head */
-	size_t robust_len;
 
 	struct wf_spin sig_lock;
 	uint64_t sig_mask; /* (o) written by the thread; (a) read by posters */

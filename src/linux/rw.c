@@ -88,6 +88,27 @@ static long wait_done(struct fd_wait *w, long ret)
 	return ret;
 }
 
+/*
+ * An attempt to read up to len bytes gave *ret. True: that is over, and *ret what the call returns; false: try
+ * again. takes: what was read is gone from the descriptor, so less than len means that it is empty.
+ */
+static bool is_read_over(struct wf_frame *f, struct fd_wait *w, bool takes, size_t len, long *ret)
+{
+	if (takes && *ret > 0 && (size_t)*ret < len)
+		wf_fd_drained(w->fd, w->seq);
+	if (*ret == -EAGAIN) {
+		*ret = wait_ready(w);
+		if (*ret == 0)
+			return false;
+		if (*ret == -EPERM) {
+			*ret = lx_blocking(f, false);
+			return true;
+		}
+	}
+	(void)wait_done(w, *ret);
+	return true;
+}
+
 static bool is_ready_now(int fd, uint32_t events)
 {
 	struct {
@@ -143,15 +164,8 @@ static long read_into(struct wf_frame *f, int fd, char *buf, size_t len, enum wf
 		ret = transfer(fd, buf, len, false, kind);
 		if (ret == -NO_RWF)
 			return poll_then_call(f, fd, EPOLLIN);
-		if (ret > 0 && (size_t)ret < len)
-			wf_fd_drained(fd, w.seq);
-		if (ret != -EAGAIN)
-			return wait_done(&w, ret);
-		ret = wait_ready(&w);
-		if (ret == -EPERM)
-			return lx_blocking(f, false);
-		if (ret < 0)
-			return wait_done(&w, ret);
+		if (is_read_over(f, &w, true, len, &ret))
+			return ret;
 	}
 }
 
@@ -235,14 +249,8 @@ long sysc_readv(struct wf_frame *f)
 		ret = sys6(__NR_preadv2, fd, WF_ARG1(f), WF_ARG2(f), -1, -1, RWF_NOWAIT);
 		if (ret == -EOPNOTSUPP)
 			return poll_then_call(f, fd, EPOLLIN);
-		if (ret == -EAGAIN)
-			ret = wait_ready(&w);
-		else
-			return wait_done(&w, ret);
-		if (ret == -EPERM)
-			return lx_blocking(f, false);
-		if (ret < 0)
-			return wait_done(&w, ret);
+		if (is_read_over(f, &w, false, 0, &ret))
+			return ret;
 	}
 }
 
@@ -341,15 +349,8 @@ static long receive(struct wf_frame *f, int flags_arg)
 					    WF_ARG4(f), WF_ARG5(f))
 				     : sys6(f->nr, WF_ARG0(f), WF_ARG1(f), nb, WF_ARG3(f),
 					    WF_ARG4(f), WF_ARG5(f));
-		if (is_plain && ret > 0 && (uint64_t)ret < WF_ARG2(f))
-			wf_fd_drained(fd, w.seq);
-		if (ret != -EAGAIN)
-			return wait_done(&w, ret);
-		ret = wait_ready(&w);
-		if (ret == -EPERM)
-			return lx_blocking(f, false);
-		if (ret < 0)
-			return wait_done(&w, ret);
+		if (is_read_over(f, &w, is_plain, WF_ARG2(f), &ret))
+			return ret;
 	}
 }
 

@@ -263,7 +263,6 @@ long sysc_set_robust_list(struct wf_frame *f)
 	if (WF_ARG1(f) != 24)
 		return -EINVAL;
 	self->robust_head = (uint32_t *)WF_ARG0(f);
-	self->robust_len = WF_ARG1(f);
 	return 0;
 }
 
