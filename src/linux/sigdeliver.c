@@ -372,8 +372,8 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		lx_signal_process(sig, info);
 		return;
 	}
-	if (!t || wf_in_own_text(uc->reg[WF_UC_RIP]) || act.handler == SIG_DFL ||
-	    act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
+	if (!t || (wf_in_own_text(uc->reg[WF_UC_RIP]) && !lx_gate.in_pool(uc->reg[WF_UC_RIP])) ||
+	    act.handler == SIG_DFL || act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
 		/* No handler may run: the default action at the faulting instruction itself, when we return. */
 		(void)sys_sigaction(sig, &dfl, NULL);
 		return;

@@ -24,6 +24,12 @@ void wf_arch_restorer_native(void);
 struct lx_config lx_config;
 static bool is_refused;
 
+/* Behind the gate's exit nobody looks at the attention word again: what a kick brings is dealt with at once. */
+static bool is_copy(uintptr_t rip)
+{
+	return lx_gate.in_pool(rip);
+}
+
 static const struct wf_sched_hooks hooks = {
 	.thread_exited = lx_thread_exited,
 	.interrupted = lx_signal_interrupted,
@@ -31,6 +37,7 @@ static const struct wf_sched_hooks hooks = {
 	.in_runtime = lx_signal_in_runtime,
 	.kicked = lx_credentials_answer,
 	.place = lx_place,
+	.is_copy = is_copy,
 };
 
 static bool refuse(const char *why)

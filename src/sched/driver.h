@@ -39,6 +39,8 @@ struct wf_sched_hooks {
 	void (*place)(struct wf_kthread *k, struct wf_thread *t);
 	/* Every kick, before anything else, also on a spare or idle kernel thread. */
 	void (*kicked)(struct wf_kthread *k);
+	/* rip lies in a copy of the program's instructions that stands in the runtime's text. */
+	bool (*is_copy)(uintptr_t rip);
 	/* The kick found the runtime itself, at uc: move rip out of the few spots that a kick must not pass. */
 	void (*in_runtime)(void *uc);
 };

@@ -106,7 +106,8 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 	WF_TRACE(k, WF_EV_KICK, 0, uc->reg[WF_UC_RIP]);
 	if (!k->cur)
 		return;
-	if (wf_in_own_text(uc->reg[WF_UC_RIP]) || wf_load_relaxed(&k->in_clock)) {
+	if ((wf_in_own_text(uc->reg[WF_UC_RIP]) && !wf_rt.hooks->is_copy(uc->reg[WF_UC_RIP])) ||
+	    wf_load_relaxed(&k->in_clock)) {
 		if (wants_cpu)
 			(void)wf_fetch_or(&k->cur->attention, WF_ATT_RESCHED);
 		wf_rt.hooks->in_runtime(uc);
