@@ -31,6 +31,7 @@
 #define MIDDLE_LEN 24 /* lea, lea, lea, jmp: from entry to resume */
 #define STUB_LEN 16   /* a pool far from us starts with an indirect jump to the entry */
 #define REACH ((1l << 31) - (1l << 20)) /* of a rel32, less than any module part matters */
+#define USER_END ((1ul << 47) - WF_PAGE)
 #define NEAR_STEP (1ul << 20)
 #define NEAR_GAP (1ul << 30) /* above a program lies its heap: leave it room to grow */
 
@@ -194,6 +195,13 @@ static bool near_pool(uintptr_t lo, uintptr_t hi, size_t bytes, struct pool *out
 {
 	uintptr_t addr = WF_ALIGN_DOWN(lo - bytes, WF_PAGE);
 
+	/* Older kernels put the vDSO right above the stack, which grows down: there only what is above is free. */
+	if (lo > (uintptr_t)&addr) {
+		for (addr = WF_ALIGN_UP(hi, WF_PAGE); addr + bytes < USER_END; addr += WF_PAGE)
+			if (map_at(addr, bytes, out))
+				return true;
+		return false;
+	}
 	for (; addr < lo && reaches(lo, hi, addr, addr + bytes); addr -= NEAR_STEP)
 		if (map_at(addr, bytes, out))
 			return true;
@@ -247,6 +255,18 @@ static long fill_pool(const struct pool *pool, struct wf_site_list *list)
 
 /* --- the module's text --- */
 
+/* No file but the kernel's own pages; all of them change their protection at once, or none. */
+static bool is_vdso(const struct dl_phdr_info *module)
+{
+	static const char name[] = "linux-vdso";
+	const char *p = module->dlpi_name ? module->dlpi_name : "";
+
+	for (size_t i = 0; i < sizeof(name) - 1; i++)
+		if (p[i] != name[i])
+			return false;
+	return true;
+}
+
 /*
  * Would text of the module's file become executable again? Tried on a page of it that nobody uses.
  */
@@ -254,7 +274,8 @@ static long rehearse(const struct dl_phdr_info *module, const ElfW(Phdr) * text)
 {
 	const char *name = module->dlpi_name && *module->dlpi_name ? module->dlpi_name
 								   : "/proc/self/exe";
-	long fd = sys4(__NR_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
+	long fd = is_vdso(module) ? -ENOENT
+				  : sys4(__NR_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
 	long offset = (long)WF_ALIGN_DOWN(text->p_offset, WF_PAGE);
 	long at;
 	long ret;
@@ -365,8 +386,15 @@ static long write_jumps(const struct dl_phdr_info *module, const struct wf_site_
 	for (size_t i = 0; i < list->nr; i += n) {
 		const struct wf_site *sites = list->sites + i;
 
+		uintptr_t start = text_start(sites), end;
+
 		n = same_segment(module, sites, list->nr - i, &text);
-		ret = poke(sites, n, text_start(sites), text_end(sites, n));
+		end = text_end(sites, n);
+		if (is_vdso(module)) {
+			start = module->dlpi_addr + text->p_vaddr;
+			end = WF_ALIGN_UP(start + text->p_memsz, WF_PAGE);
+		}
+		ret = poke(sites, n, start, end);
 		if (failed(ret) && i == 0)
 			return ret;
 		/*

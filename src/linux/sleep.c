@@ -2,6 +2,7 @@
 /* nanosleep, clock_nanosleep, sched_yield, pause: waiting for time or for nothing. */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/cpuclock.h"
 
 #define CLOCK_MONOTONIC 1
 #define CLOCK_BOOTTIME 7
@@ -38,15 +39,40 @@ long sysc_nanosleep(struct wf_frame *f)
 	return ret < 0 ? ret : sleep_until(deadline, (void *)WF_ARG1(f));
 }
 
+static long sleep_on_thread(struct wf_frame *f, struct lx_thread *t)
+{
+	bool is_absolute = WF_ARG1(f) & TIMER_ABSTIME;
+	struct __kernel_timespec ts;
+
+	if (wf_arch_copy(&ts, (const void *)WF_ARG2(f), sizeof(ts)) < 0)
+		return -EFAULT;
+	if (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= WF_SEC ||
+	    ts.tv_sec > WF_NEVER / WF_SEC / 2)
+		return -EINVAL;
+	return lx_cpuclock_sleep(t,
+				 ts.tv_sec * WF_SEC + ts.tv_nsec +
+					 (is_absolute ? 0 : wf_account_cpu_ns(&t->base)),
+				 is_absolute ? NULL : (void *)WF_ARG3(f));
+}
+
 long sysc_clock_nanosleep(struct wf_frame *f)
 {
 	int clock = (int)WF_ARG0(f);
 	const void *user = (const void *)WF_ARG2(f);
 	int64_t deadline = 0;
+	struct lx_thread *t;
 	long ret;
 
+	switch (lx_cpuclock_thread(clock, &t)) {
+	case LX_CLOCK_DEAD:
+		return -EINVAL;
+	case LX_CLOCK_THREAD:
+		return sleep_on_thread(f, t);
+	case LX_CLOCK_KERNEL:
+		break;
+	}
 	if (clock != 0 && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI)
-		/* CPU time clocks, or none at all: the kernel's business */
+		/* the CPU time of processes, or none at all: the kernel's business */
 		return lx_blocking(f, true);
 	if (WF_ARG1(f) & TIMER_ABSTIME) {
 		ret = lx_deadline_absolute(user, clock, &deadline);

@@ -93,6 +93,7 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	size_t len;
 	uintptr_t tid_address = 0;
 
+	(void)sys_clock_read(3 /* CLOCK_THREAD_CPUTIME_ID */, &t->base.run_ns);
 	lx_signal_thread_init(t, NULL);
 	wf_list_init(&t->futex.link);
 	wf_list_init(&t->exit_link);

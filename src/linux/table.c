@@ -4,6 +4,7 @@
  * passes through, watched by the monitor, where it is not.
  */
 #include "linux/calls.h"
+#include "linux/cpuclock.h"
 #include "linux/names.h"
 
 /* Real calls that may take long: patched so that the monitor knows, and interrupted by signals as on Linux. */
@@ -68,6 +69,9 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_set_tid_address] = { sysc_set_tid_address },
 	[__NR_timer_create] = { sysc_timer_create },
 	[__NR_timer_delete] = { sysc_timer_delete },
+	[__NR_clock_gettime] = { sysc_clock_gettime },
+	[__NR_clock_getres] = { sysc_clock_getres },
+	[__NR_getrusage] = { sysc_getrusage },
 	[__NR_clock_nanosleep] = { sysc_clock_nanosleep },
 	[__NR_exit_group] = { sysc_exit_group },
 	[__NR_tgkill] = { sysc_tgkill },

@@ -157,6 +157,8 @@ static void sleep_in_poller(struct wf_kthread *k)
 		woken = wf_rt.io->poll(time_until(next, sys_now()));
 		if (keeps)
 			drop_timer(next);
+		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
+		wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	}
 	wf_fetch_sub(&wf_rt.nr_idle, 1u);
 	if (woken) {

@@ -38,6 +38,7 @@ struct wf_runtime {
 
 	/* (a) written by the monitor and by idle workers */
 	int64_t coarse_now WF_ALIGNED(WF_CACHE_LINE);
+	uint32_t accounts;      /* (a) somebody has asked for the CPU time of a thread */
 	uint32_t monitor_armed; /* (a) the door ticks */
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
 

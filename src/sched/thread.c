@@ -2,8 +2,8 @@
 /*
  * The thread table: one reserved mapping, slots handed out LIFO so that a fresh thread is cache-warm.
  *
- * A tid is WF_TID_BASE * (1 + generation) + index, so a tid is not reused before its slot was used
- * WF_TID_GENERATIONS times.
+ * A tid is WF_TID_BASE + generation * WF_MAX_THREADS + index, so a tid is not reused before its slot was
+ * used WF_TID_GENERATIONS times.
  */
 #include "sched/thread.h"
 #include "base/die.h"
@@ -52,7 +52,7 @@ struct wf_thread *wf_thread_new(void)
 				 .level = WF_LEVEL_NORMAL,
 				 .slice_left = WF_SLICE_NS,
 				 .state = WF_NEW };
-	t->tid = WF_TID_BASE * (1 + generation % WF_TID_GENERATIONS) + t->index;
+	t->tid = WF_TID_BASE + generation % WF_TID_GENERATIONS * WF_MAX_THREADS + t->index;
 	wf_store_release(&t->generation, generation);
 	return t;
 }
@@ -68,7 +68,7 @@ void wf_thread_free(struct wf_thread *t)
 
 struct wf_thread *wf_thread_by_tid(uint32_t tid)
 {
-	uint32_t index = tid % WF_TID_BASE;
+	uint32_t index = tid % WF_MAX_THREADS;
 	struct wf_thread *t;
 	enum wf_state s;
 

@@ -106,7 +106,7 @@ struct wf_thread {
 	uint32_t index;        /* (c) slot in the thread table */
 	uint32_t generation;   /* (a) how often this slot was used */
 	uint64_t nr_switches;  /* (w) */
-	int64_t run_ns;        /* (w) charged at slices */
+	int64_t run_ns;        /* (a) written by the worker at switches; see account.c */
 };
 
 _Static_assert(offsetof(struct wf_thread, sp) == WF_T_SP, "gate.S relies on it");
@@ -119,8 +119,10 @@ WF_INLINE enum wf_state wf_state_of(uint32_t word)
 
 /* Thread table: every slot ever used, for dumps, signals and credentials. */
 #define WF_MAX_THREADS (1u << 20)
-#define WF_TID_BASE (1u << 22) /* above the kernel's PID_MAX_LIMIT, below FUTEX_TID_MASK */
-#define WF_TID_GENERATIONS 200u
+#define WF_TID_BASE (1u << 22) /* above the kernel's PID_MAX_LIMIT */
+/* The clock of a thread is a number with ~tid shifted left by 3: a tid beyond this one has none. */
+#define WF_TID_END (1u << 28)
+#define WF_TID_GENERATIONS ((WF_TID_END - WF_TID_BASE) / WF_MAX_THREADS)
 
 struct wf_thread_table {
 	struct wf_spin lock;

@@ -167,8 +167,11 @@ static void leave(struct wf_kthread *k, enum wf_prev_action action)
 		int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
 
 		self->slice_left -= ran;
-		self->run_ns += ran;
+		if (WF_LIKELY(!k->cpu_began))
+			wf_store_relaxed(&self->run_ns, self->run_ns + ran);
 	}
+	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
+		wf_account_leave(k, self);
 	k->prev = self;
 	k->prev_action = action;
 }
@@ -295,6 +298,8 @@ void wf_worker_loop(void *arg)
 		if (!t)
 			continue;
 		prepare_to_run(k, t);
+		if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
+			wf_account_begin(k);
 		/* We are busy, then look whether the monitor ticks; it disarms, then looks whether anybody is busy. */
 		wf_fence_seq_cst(&k->prev_action);
 		wf_monitor_arm();

@@ -56,7 +56,9 @@ struct wf_kthread {
 	struct wf_trace_ring *ring;    /* (c) */
 	struct wf_kthread *next_spare; /* (q) */
 	uint32_t call_nr;              /* (a) system call in progress, for dumps */
-	struct wf_counters count;      /* (o) */
+	/* (a) written by its own thread; see account.c. 0 began: nothing was read yet */
+	int64_t cpu_read, cpu_charged, cpu_began;
+	struct wf_counters count; /* (o) */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 _Static_assert(offsetof(struct wf_kthread, self) == WF_KT_SELF, "gate.S relies on it");
@@ -138,6 +140,12 @@ WF_PARKS void wf_worker_switch_away(enum wf_prev_action action);
 WF_NORETURN void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action);
 /* First thing after any switch: deal with the predecessor. */
 void wf_worker_finish_switch(struct wf_kthread *k);
+/* CPU time of threads, see account.c. At a switch, only while wf_rt.accounts is set: t leaves k. */
+void wf_account_leave(struct wf_kthread *k, struct wf_thread *t);
+/* A thread is about to run on k, which did something else until now. */
+void wf_account_begin(struct wf_kthread *k);
+/* What t has used; exact from the first call on. */
+int64_t wf_account_cpu_ns(struct wf_thread *t);
 /* Loop of a kernel thread, on its own stack. */
 WF_NORETURN void wf_worker_loop(void *kthread);
 

@@ -24,7 +24,7 @@ TEST(tids_are_unique_and_found)
 	for (int i = 0; i < NR; i++) {
 		threads[i] = wf_thread_new();
 		nr_bad += !threads[i] || wf_thread_by_tid(threads[i]->tid) != threads[i];
-		nr_bad += threads[i]->tid < WF_TID_BASE || threads[i]->tid > 0x3fffffff;
+		nr_bad += threads[i]->tid < WF_TID_BASE || threads[i]->tid >= WF_TID_END;
 		nr_bad += wf_state_of(threads[i]->state) != WF_NEW;
 		for (int j = 0; j < i; j++)
 			nr_bad += threads[j]->tid == threads[i]->tid;

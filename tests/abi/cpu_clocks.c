@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * CPU clocks of threads: each counts what its own thread uses, whoever asks; sleeping costs nothing; the sum
+ * is not more than the process used.
+ */
+#include <sys/resource.h>
+#include <sys/times.h>
+#include "check.h"
+
+#define NR 4
+
+static pthread_barrier_t barrier;
+static int turn;
+
+static int64_t own_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Uses that much CPU time by its own clock. */
+static void burn(int64_t ns)
+{
+	int64_t end = own_ns() + ns;
+
+	while (own_ns() < end)
+		for (volatile int i = 0; i < 1000; i++)
+			;
+}
+
+static void *burns_some(void *arg)
+{
+	int64_t want = (int64_t)(intptr_t)arg * 20 * MS, began, used;
+
+	pthread_barrier_wait(&barrier);
+	began = own_ns();
+	burn(want);
+	pthread_barrier_wait(&barrier);
+	used = own_ns() - began;
+	CHECK(used >= want);
+	/* nobody else's time: all the others burnt 20 to 80 ms while we waited for them */
+	CHECK(used < want + 15 * MS);
+	return NULL;
+}
+
+/* Asks only when it is done: what it used before the first question counts too. */
+static void *burns_blindly(void *arg)
+{
+	int64_t end = now_ns() + 100 * MS;
+	volatile long n = 0;
+
+	while (now_ns() < end)
+		for (int i = 0; i < 1000; i++)
+			n++;
+	STORE((int64_t *)arg, own_ns());
+	return NULL;
+}
+
+static void *sleeps(void *arg)
+{
+	int64_t before = own_ns();
+
+	sleep_ns(200 * MS);
+	CHECK(own_ns() - before < 100 * MS);
+	return arg;
+}
+
+static void *waits_for_turn(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	while (!LOAD(&turn))
+		for (volatile int i = 0; i < 1000; i++)
+			;
+	pthread_barrier_wait(&barrier);
+	return arg;
+}
+
+static void *ends(void *arg)
+{
+	return arg;
+}
+
+static void of_others(void)
+{
+	struct timespec ts = { 0, 0 };
+	clockid_t clock, self;
+	int64_t before, parked;
+	pthread_t t;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	t = start(waits_for_turn, NULL);
+	CHECK_PT(pthread_getcpuclockid(t, &clock));
+	CHECK_PT(pthread_getcpuclockid(pthread_self(), &self));
+	CHECK(clock != self);
+	CHECK_SYS(clock_getres(clock, &ts));
+	CHECK_EQ(ts.tv_sec, 0);
+	pthread_barrier_wait(&barrier);
+	before = clock_ns(clock);
+	/* It spins: its clock goes on while we sleep on it. */
+	ts = timespec_of(30 * MS);
+	CHECK_EQ(clock_nanosleep(clock, 0, &ts, NULL), 0);
+	CHECK(clock_ns(clock) >= before + 30 * MS);
+	ts = timespec_of(before + 60 * MS);
+	CHECK_EQ(clock_nanosleep(clock, TIMER_ABSTIME, &ts, NULL), 0);
+	CHECK(clock_ns(clock) >= before + 60 * MS);
+	STORE(&turn, 1);
+	/* It waits for us: its clock stands still. */
+	let_others_block();
+	let_others_block();
+	parked = clock_ns(clock);
+	burn(30 * MS);
+	CHECK(clock_ns(clock) - parked < 10 * MS);
+	CHECK(llabs(clock_ns(self) - own_ns()) < 10 * MS);
+	pthread_barrier_wait(&barrier);
+	join(t);
+	CHECK_ERRNO(clock_gettime(clock, &ts), EINVAL);
+	CHECK_ERRNO(clock_getres(clock, &ts), EINVAL);
+	CHECK_EQ(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &ts, NULL), EINVAL);
+	CHECK_EQ(clock_nanosleep(self, 0, &ts, NULL), EINVAL);
+	pthread_barrier_destroy(&barrier);
+}
+
+static void *asks_rusage(void *arg)
+{
+	struct rusage before, after;
+	int64_t used;
+
+	CHECK_SYS(getrusage(RUSAGE_THREAD, &before));
+	burn(50 * MS);
+	CHECK_SYS(getrusage(RUSAGE_THREAD, &after));
+	used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec -
+		before.ru_stime.tv_sec) *
+		       SEC +
+	       (after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec -
+		before.ru_stime.tv_usec) *
+		       1000;
+	CHECK(used >= 40 * MS && used < 80 * MS);
+	CHECK(after.ru_maxrss > 0);
+	return arg;
+}
+
+int main(void)
+{
+	int64_t process = clock_ns(CLOCK_PROCESS_CPUTIME_ID), main_clock, sum = 0, used;
+	struct tms tms;
+	pthread_t t[NR];
+	clockid_t clock;
+
+	/* before any thread, and the same thread after the first: one clock that goes on */
+	burn(30 * MS);
+	main_clock = own_ns();
+	join(start(ends, NULL));
+	CHECK(own_ns() >= main_clock);
+	CHECK(own_ns() < main_clock + 20 * MS);
+	ok("main");
+
+	join(start(burns_blindly, &used));
+	CHECK(used <= 110 * MS);
+	CHECK(used > 0);
+	ok("the first question at the end");
+
+	pthread_barrier_init(&barrier, NULL, NR);
+	for (intptr_t i = 0; i < NR; i++)
+		t[i] = start(burns_some, (void *)(i + 1));
+	for (int i = 0; i < NR; i++)
+		join(t[i]);
+	pthread_barrier_destroy(&barrier);
+	join(start(sleeps, NULL));
+	ok("each thread its own");
+
+	of_others();
+	ok("clocks of others");
+
+	join(start(asks_rusage, NULL));
+	ok("getrusage");
+
+	sum = own_ns();
+	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	CHECK(sum <= used);
+	CHECK(used - process >= 300 * MS);
+	CHECK_SYS(times(&tms));
+	CHECK_SYS(clock_getcpuclockid(0, &clock));
+	CHECK(clock_ns(clock) >= used);
+	ok("the process");
+	return finish();
+}
