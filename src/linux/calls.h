@@ -8,6 +8,7 @@
 #include "linux/abi.h"
 #include "linux/calls_poll.h"
 
+WF_PARKS long sysc_alarm(struct wf_frame *f);
 WF_PARKS long sysc_accept(struct wf_frame *f);
 WF_PARKS long sysc_clock_nanosleep(struct wf_frame *f);
 WF_PARKS long sysc_clone(struct wf_frame *f);
@@ -65,11 +66,13 @@ WF_PARKS long sysc_set_tid_address(struct wf_frame *f);
 WF_PARKS long sysc_setsockopt(struct wf_frame *f);
 WF_PARKS long sysc_socket(struct wf_frame *f);
 WF_PARKS long sysc_socketpair(struct wf_frame *f);
+WF_PARKS long sysc_setitimer(struct wf_frame *f);
 WF_PARKS long sysc_setpriority(struct wf_frame *f);
 WF_PARKS long sysc_sigaltstack(struct wf_frame *f);
 WF_PARKS long sysc_tgkill(struct wf_frame *f);
 WF_PARKS long sysc_timer_create(struct wf_frame *f);
 WF_PARKS long sysc_timer_delete(struct wf_frame *f);
+WF_PARKS long sysc_timer_settime(struct wf_frame *f);
 WF_PARKS long sysc_tkill(struct wf_frame *f);
 WF_PARKS long sysc_wait4(struct wf_frame *f);
 WF_PARKS long sysc_waitid(struct wf_frame *f);

@@ -159,12 +159,32 @@ long sysc_execveat(struct wf_frame *f)
 	return exec(f);
 }
 
+/*
+ * SIGCHLD of a child, and what the child sent before it ended, are pending before it can be waited for: natively
+ * their handlers have run when the call returns, and many a program counts on it.
+ */
+static long waited(long ret, bool has_child)
+{
+	if (ret >= 0 && has_child)
+		lx_door_pass();
+	return ret;
+}
+
 long sysc_wait4(struct wf_frame *f)
 {
-	return WF_ARG2(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+	long ret = WF_ARG2(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+
+	return waited(ret, ret > 0);
 }
 
 long sysc_waitid(struct wf_frame *f)
 {
-	return WF_ARG3(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+	const void *user = (const void *)WF_ARG2(f);
+	bool may_find_none = user && WF_ARG3(f) & WNOHANG;
+	long ret = WF_ARG3(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+	struct wf_siginfo info = { 0 };
+
+	if (ret == 0 && may_find_none)
+		(void)wf_arch_copy(&info, user, sizeof(info));
+	return waited(ret, !may_find_none || info.signo);
 }

@@ -232,12 +232,18 @@ long sysc_tkill(struct wf_frame *f)
 /* To ourselves: in user space, since POSIX wants it delivered before the call returns. */
 long sysc_kill(struct wf_frame *f)
 {
-	int sig = (int)WF_ARG1(f);
+	int pid = (int)WF_ARG0(f), sig = (int)WF_ARG1(f);
 	struct wf_siginfo info;
+	long ret;
 
-	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
-	    sig == SIGSTOP)
-		return lx_raw(f);
+	if (pid != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
+	    sig == SIGSTOP) {
+		ret = lx_raw(f);
+		/* A group, and we may be in it. */
+		if (ret == 0 && pid <= 0)
+			lx_door_pass();
+		return ret;
+	}
 	info = info_from_self(sig, SI_USER);
 	lx_signal_send_self(sig, &info);
 	return 0;

@@ -1,25 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * timer_create(2): kernel timers whose signal is for one thread.
+ * Timers are the kernel's; two things about their signals are ours.
  *
- * The kernel knows no weft thread: such a timer signals the door's kernel thread, and the door passes the
- * signal on by the timer's number. libc's SIGEV_THREAD helper is such a thread.
+ * The kernel knows no weft thread: a timer for one thread (libc's SIGEV_THREAD helper is such a thread)
+ * signals the door's kernel thread, and the door passes the signal on by the timer's number.
+ *
+ * Whoever stops a timer relies on it that no signal of it comes later, and natively one that was sent is
+ * handled before the call returns. So the calls that stop or change a timer let the door finish with what
+ * it may hold; a one-shot timer that was still running has sent nothing.
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
 
 #define SIGEV_THREAD_ID 4
 #define MAX_TIMERS 1024
+#define ITIMER_REAL 0
+
+struct timerspec_k {
+	struct __kernel_timespec interval, value;
+};
+
+struct timerval_k {
+	struct {
+		int64_t sec, usec;
+	} interval, value;
+};
 
 struct sigevent_k {
 	uint64_t value;
 	int signo, notify, tid, pad[11];
 };
 
+/* Numbers of the kernel grow with every timer that the process makes: a table by number would fill up. */
 static struct {
 	struct wf_spin lock;
-	uint32_t tid[MAX_TIMERS]; /* (q) by timer number; 0: not for one thread */
+	uint32_t nr; /* (q) */
+	struct {
+		int id;
+		uint32_t tid;
+	} timer[MAX_TIMERS]; /* (q) those for one thread */
 } timers;
+
+/* Under the lock: the place of a timer, or nr. */
+static uint32_t find(int id)
+{
+	uint32_t i = 0;
+
+	while (i < timers.nr && timers.timer[i].id != id)
+		i++;
+	return i;
+}
+
+static bool remember(int id, uint32_t tid)
+{
+	bool has_room;
+
+	wf_spin_lock(&timers.lock);
+	has_room = timers.nr < MAX_TIMERS;
+	if (has_room) {
+		timers.timer[timers.nr].id = id;
+		timers.timer[timers.nr++].tid = tid;
+	}
+	wf_spin_unlock(&timers.lock);
+	return has_room;
+}
 
 long sysc_timer_create(struct wf_frame *f)
 {
@@ -41,37 +85,77 @@ long sysc_timer_create(struct wf_frame *f)
 	ret = sys3(__NR_timer_create, WF_ARG0(f), &ev, &id);
 	if (ret < 0)
 		return ret;
-	if (id >= MAX_TIMERS) {
+	if (!remember(id, tid)) {
 		(void)sys1(__NR_timer_delete, id);
 		return -EAGAIN;
 	}
-	wf_spin_lock(&timers.lock);
-	timers.tid[id] = tid;
-	wf_spin_unlock(&timers.lock);
 	return wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
 }
 
 long sysc_timer_delete(struct wf_frame *f)
 {
-	uint32_t id = (uint32_t)WF_ARG0(f);
 	long ret = lx_raw(f);
+	uint32_t i;
 
-	if (ret == 0 && id < MAX_TIMERS) {
-		wf_spin_lock(&timers.lock);
-		timers.tid[id] = 0;
-		wf_spin_unlock(&timers.lock);
-	}
+	if (ret < 0)
+		return ret;
+	lx_door_pass();
+	wf_spin_lock(&timers.lock);
+	i = find((int)WF_ARG0(f));
+	if (i < timers.nr)
+		timers.timer[i] = timers.timer[--timers.nr];
+	wf_spin_unlock(&timers.lock);
+	return 0;
+}
+
+long sysc_timer_settime(struct wf_frame *f)
+{
+	struct timerspec_k old;
+	long ret = sys4(__NR_timer_settime, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), &old);
+
+	if (ret < 0)
+		return ret;
+	if (!(old.value.tv_sec | old.value.tv_nsec) || old.interval.tv_sec | old.interval.tv_nsec)
+		lx_door_pass();
+	return WF_ARG3(f) ? wf_arch_copy((void *)WF_ARG3(f), &old, sizeof(old)) : ret;
+}
+
+static bool may_have_expired(const struct timerval_k *old)
+{
+	return !(old->value.sec | old->value.usec) || old->interval.sec | old->interval.usec;
+}
+
+long sysc_setitimer(struct wf_frame *f)
+{
+	struct timerval_k old;
+	long ret = sys3(__NR_setitimer, WF_ARG0(f), WF_ARG1(f), &old);
+
+	if (ret < 0)
+		return ret;
+	if (may_have_expired(&old))
+		lx_door_pass();
+	return WF_ARG2(f) ? wf_arch_copy((void *)WF_ARG2(f), &old, sizeof(old)) : ret;
+}
+
+long sysc_alarm(struct wf_frame *f)
+{
+	struct timerval_k old;
+	long ret;
+
+	(void)sys2(__NR_getitimer, ITIMER_REAL, &old);
+	ret = lx_raw(f);
+	if (ret == 0 || may_have_expired(&old))
+		lx_door_pass();
 	return ret;
 }
 
 struct lx_thread *lx_timer_target(int timer_id)
 {
-	uint32_t tid = 0;
+	uint32_t tid, i;
 
-	if (timer_id < 0 || timer_id >= MAX_TIMERS)
-		return NULL;
 	wf_spin_lock(&timers.lock);
-	tid = timers.tid[timer_id];
+	i = find(timer_id);
+	tid = i < timers.nr ? timers.timer[i].tid : 0;
 	wf_spin_unlock(&timers.lock);
 	return tid ? lx_by_tid(tid) : NULL;
 }
