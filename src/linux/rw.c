@@ -119,6 +119,27 @@ static bool is_ready_now(int fd, uint32_t events)
 	return sys3(__NR_poll, &p, 1, 0) != 0;
 }
 
+/*
+ * A terminal out of line mode may be set to return after a pause, or at once with nothing: its reads are not over
+ * when poll() says so.
+ */
+static bool is_timed_tty(int fd)
+{
+	enum {
+		TCGETS = 0x5401,
+		ICANON = 2,
+		VTIME = 5,
+		VMIN = 6
+	};
+	struct {
+		uint32_t iflag, oflag, cflag, lflag;
+		uint8_t line, cc[19];
+	} mode;
+
+	return sys3(__NR_ioctl, fd, TCGETS, &mode) == 0 && !(mode.lflag & ICANON) &&
+	       (mode.cc[VTIME] || !mode.cc[VMIN]);
+}
+
 /* Poll, then the real call: for descriptors and calls that have no non-blocking form. */
 static long poll_then_call(struct wf_frame *f, int fd, uint32_t events)
 {
@@ -126,6 +147,8 @@ static long poll_then_call(struct wf_frame *f, int fd, uint32_t events)
 	long ret;
 
 	wait_init(&w, fd, events);
+	if (events == EPOLLIN && is_timed_tty(fd))
+		return lx_blocking(f, false);
 	while (!is_ready_now(fd, events)) {
 		ret = wait_ready(&w);
 		if (ret == -EAGAIN && !w.is_late)
