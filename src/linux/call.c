@@ -10,8 +10,9 @@ struct lx_gate_ops lx_gate;
 long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
 
 /*
- * A kick that is meant for this thread turns the real call into -EINTR (gate.S), whatever the kernel would do
- * for a handler: the decision is ours, by the program's own SA_RESTART.
+ * A kick that is meant for this thread turns the real call into -EINTR, whatever the kernel would do for a
+ * handler: the decision is ours, by the program's own SA_RESTART. A signal that came before the call began is
+ * as one that came before the program made it: its handler runs, then the call. Most calls never end with EINTR.
  */
 long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart)
 {
@@ -28,10 +29,13 @@ long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart
 		ret = wf_arch_raw_call(nr, args, &self->base.attention);
 		wf_call_leave();
 		self->base.wait_kind = WF_WAIT_NONE;
-		if (ret != -EINTR)
+		if (ret != -EINTR && ret != -ERESTARTNOINTR)
 			return ret;
-		if (lx_signal_is_waiting(self))
-			return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
+		if (!lx_signal_is_waiting(self))
+			continue;
+		if (ret == -ERESTARTNOINTR)
+			return ret;
+		return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
 	}
 }
 

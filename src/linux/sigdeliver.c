@@ -184,7 +184,8 @@ void lx_signal_resuming(struct wf_thread *base, void *context)
 }
 
 extern char wf_arch_gate_exit_begin[], wf_arch_gate_exit_last[], wf_arch_gate_exit_end[];
-extern char wf_arch_raw_call_begin[], wf_arch_raw_call_end[], wf_arch_raw_call_interrupted[];
+extern char wf_arch_raw_call_begin[], wf_arch_raw_call_end[], wf_arch_raw_call_interrupted[],
+	wf_arch_raw_call_not_made[];
 extern char wf_arch_restorer_check[], wf_arch_restorer_tail[], wf_arch_restorer_end[];
 
 /* Hook of the kick inside the runtime: three places must not be passed with the attention word set. */
@@ -196,7 +197,8 @@ void lx_signal_in_runtime(void *context)
 	if (!wf_load_seq_cst(&wf_self()->attention))
 		return;
 	if (rip >= (uint64_t)wf_arch_raw_call_begin && rip < (uint64_t)wf_arch_raw_call_end) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_raw_call_interrupted;
+		uc->reg[WF_UC_RIP] = (uint64_t)(uc->reg[WF_UC_RCX] ? wf_arch_raw_call_interrupted
+								   : wf_arch_raw_call_not_made);
 	} else if (rip >= (uint64_t)wf_arch_gate_exit_begin &&
 		   rip < (uint64_t)wf_arch_gate_exit_end) {
 		if (rip == (uint64_t)wf_arch_gate_exit_last)

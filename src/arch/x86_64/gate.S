@@ -382,8 +382,9 @@ END_FUNC(wf_arch_raw_clone)
 
 /*
  * long wf_arch_raw_call(nr, args[6], attention): a system call that may block, made with the attention word
- * tested as the last thing before it. A kick between the test and the instruction is moved to the label
- * behind, as if the kernel had been interrupted (the handler knows the two labels).
+ * tested as the last thing before it: -ERESTARTNOINTR if it is set, and nothing was done. A kick between the
+ * test and the instruction is moved to one of the labels behind; so is one that interrupted the call, since the
+ * kernel then points at the instruction again. rcx tells the two apart: the instruction writes it.
  * rdi=nr rsi=args rdx=attention word
  */
 FUNC(wf_arch_raw_call)
@@ -396,11 +397,15 @@ FUNC(wf_arch_raw_call)
 	movq	32(%rsi), %r8
 	movq	40(%rsi), %r9
 	movq	8(%rsi), %rsi
+	xorl	%ecx, %ecx
 LABEL(wf_arch_raw_call_begin)
 	cmpl	$0, (%r11)
-	jne	wf_arch_raw_call_interrupted
+	jne	wf_arch_raw_call_not_made
 	syscall
 LABEL(wf_arch_raw_call_end)
+	ret
+LABEL(wf_arch_raw_call_not_made)
+	movq	$-513, %rax /* -ERESTARTNOINTR */
 	ret
 LABEL(wf_arch_raw_call_interrupted)
 	movq	$-4, %rax
