@@ -65,7 +65,7 @@ void wf_fd_forget(int fd)
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
 	if (!e || (!wf_load_relaxed(&e->kind) && !wf_load_relaxed(&e->is_registered) &&
-		   !wf_load_relaxed(&e->is_sole)))
+		   !wf_load_relaxed(&e->is_sole) && !wf_load_relaxed(&e->file_notes)))
 		return;
 	wf_spin_lock(&e->lock);
 	wf_fdtab_reset_facts(e);

@@ -46,6 +46,11 @@ enum fd_known {
 	KNOWN_SNDTIMEO = 8,
 };
 
+enum fd_file_note {
+	NOTE_DIRECT = 1,
+	NOTE_NO_NOWAIT = 2,
+};
+
 /* A copy of the fields of an entry, to work on without its lock. */
 struct facts {
 	int64_t timeout_ns[2];
@@ -63,6 +68,46 @@ void wf_fdtab_reset_facts(struct fd_entry *e)
 	e->is_sole = false;
 	e->is_ended = false;
 	e->empty_at = e->seq - 1;
+	wf_store_relaxed(&e->file_notes, (uint8_t)0);
+}
+
+static bool has_note(int fd, uint8_t note)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+
+	return e && wf_load_relaxed(&e->file_notes) & note;
+}
+
+static void set_note(int fd, uint8_t note, bool is_set)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+
+	if (!e || !(wf_load_relaxed(&e->file_notes) & note) == !is_set)
+		return;
+	wf_spin_lock(&e->lock);
+	wf_store_relaxed(&e->file_notes,
+			 (uint8_t)(is_set ? e->file_notes | note : e->file_notes & ~note));
+	wf_spin_unlock(&e->lock);
+}
+
+bool wf_fd_is_direct(int fd)
+{
+	return has_note(fd, NOTE_DIRECT);
+}
+
+void wf_fd_note_direct(int fd, bool is_direct)
+{
+	set_note(fd, NOTE_DIRECT, is_direct);
+}
+
+bool wf_fd_lacks_nowait(int fd)
+{
+	return has_note(fd, NOTE_NO_NOWAIT);
+}
+
+void wf_fd_note_lacks_nowait(int fd)
+{
+	set_note(fd, NOTE_NO_NOWAIT, true);
 }
 
 void wf_fd_made(int fd, bool is_nonblocking)

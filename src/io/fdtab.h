@@ -25,6 +25,7 @@ struct fd_entry {
 	uint8_t known;        /* (q) enum fd_known */
 	bool is_nonblocking;  /* (q) */
 	bool is_tcp;          /* (q) */
+	uint8_t file_notes;   /* (a) enum fd_file_note */
 	uint32_t change;      /* (q) grows whenever the program may have told it something else */
 	uint32_t share_epoch; /* (q) of the time when it was made */
 	uint32_t empty_at;    /* (q) nothing was left to read after this many events; see facts.c */

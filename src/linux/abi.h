@@ -145,6 +145,15 @@ enum lx_restart {
 };
 WF_PARKS long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart);
 WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);
+/*
+ * The same for a call that loses nothing when it is interrupted: when it lasts, the monitor ends it instead of
+ * taking the worker. Then, if it had done nothing yet, it returns -EINTR, and the caller waits in a way that
+ * holds no kernel thread; a signal for the program is -ERESTARTSYS. brief: it is certain to last, so the
+ * worker is handed on first, and the call ends within a millisecond.
+ */
+WF_PARKS long lx_breakable_call(long nr, const long args[6]);
+WF_PARKS long lx_breakable(struct wf_frame *f);
+WF_PARKS long lx_brief(struct wf_frame *f);
 
 /* Program memory: 0 or -EFAULT. */
 long wf_arch_copy(void *dst, const void *src, size_t n);

@@ -14,6 +14,25 @@ long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
  * handler: the decision is ours, by the program's own SA_RESTART. A signal that came before the call began is
  * as one that came before the program made it: its handler runs, then the call. Most calls never end with EINTR.
  */
+static long call_once(struct lx_thread *self, long nr, const long args[6], bool certain)
+{
+	long ret;
+
+	self->base.wait_kind = WF_WAIT_CALL;
+	self->base.wait_what = (uint64_t)nr;
+	self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
+	wf_call_enter(certain);
+	ret = wf_arch_raw_call(nr, args, &self->base.attention);
+	wf_call_leave();
+	self->base.wait_kind = WF_WAIT_NONE;
+	return ret;
+}
+
+static void forget_resched(struct lx_thread *self)
+{
+	(void)wf_fetch_and(&self->base.attention, ~WF_ATT_RESCHED);
+}
+
 long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart)
 {
 	struct lx_thread *self = lx_self();
@@ -21,14 +40,8 @@ long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart
 	for (;;) {
 		long ret;
 
-		(void)wf_fetch_and(&self->base.attention, ~WF_ATT_RESCHED);
-		self->base.wait_kind = WF_WAIT_CALL;
-		self->base.wait_what = (uint64_t)nr;
-		self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
-		wf_call_enter(certain);
-		ret = wf_arch_raw_call(nr, args, &self->base.attention);
-		wf_call_leave();
-		self->base.wait_kind = WF_WAIT_NONE;
+		forget_resched(self);
+		ret = call_once(self, nr, args, certain);
 		if (ret != -EINTR && ret != -ERESTARTNOINTR)
 			return ret;
 		if (!lx_signal_is_waiting(self))
@@ -37,6 +50,52 @@ long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart
 			return ret;
 		return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
 	}
+}
+
+/* Interrupted: by a signal for the program, or because it lasted: -EINTR. */
+static long broken(struct lx_thread *self, long ret)
+{
+	if (ret != -EINTR && ret != -ERESTARTNOINTR)
+		return ret;
+	if (!lx_signal_is_waiting(self))
+		return -EINTR;
+	return ret == -EINTR ? -ERESTARTSYS : ret;
+}
+
+long lx_breakable_call(long nr, const long args[6])
+{
+	struct lx_thread *self = lx_self();
+	long ret;
+
+	forget_resched(self);
+	wf_store_relaxed(&self->base.breaks_call, true);
+	ret = call_once(self, nr, args, false);
+	wf_store_relaxed(&self->base.breaks_call, false);
+	return broken(self, ret);
+}
+
+#define BRIEF_NS WF_MS
+
+static void end_brief_call(struct wf_timer *timer)
+{
+	wf_call_break(container_of(timer, struct wf_thread, timer));
+}
+
+long lx_brief(struct wf_frame *f)
+{
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+	struct lx_thread *self = lx_self();
+	int64_t deadline = lx_deadline_in(BRIEF_NS);
+	long ret;
+
+	forget_resched(self);
+	wf_timer_init(&self->base.timer, end_brief_call);
+	if (wf_wheel_add(&wf_rt.wheel, &self->base.timer, deadline))
+		wf_rt_timer_is_first(deadline);
+	ret = call_once(self, (long)f->nr, args, true);
+	wf_wheel_cancel(&wf_rt.wheel, &self->base.timer);
+	return broken(self, ret);
 }
 
 static enum lx_restart restart_of(long nr)
@@ -59,6 +118,14 @@ long lx_blocking(struct wf_frame *f, bool certain)
 			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
 
 	return lx_blocking_call((long)f->nr, args, certain, restart_of((long)f->nr));
+}
+
+long lx_breakable(struct wf_frame *f)
+{
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+
+	return lx_breakable_call((long)f->nr, args);
 }
 
 /* Calls that nobody answers: whatever they do, the monitor sees to it that nobody waits for them. */

@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 
+#define F_OFD_SETLK 37
 #define F_OFD_SETLKW 38
 #define FIONBIO 0x5421
 #define SOL_SOCKET 1
@@ -24,20 +25,36 @@
 #define IPPROTO_TCP 6
 #define TCP_ULP 31
 
-/* Locks and FIFO openings wait for somebody who may need our worker to come. */
+#define LOCK_NB 4
+
+/* Locks: who holds one may need our worker to let it go. Most are free: only those that are not cost more. */
 long sysc_flock(struct wf_frame *f)
 {
-	return lx_blocking(f, !(WF_ARG1(f) & 4 /* LOCK_NB */));
+	long ret = sys2(__NR_flock, WF_ARG0(f), WF_ARG1(f) | LOCK_NB);
+
+	return ret == -EAGAIN && !(WF_ARG1(f) & LOCK_NB) ? lx_blocking(f, true) : ret;
+}
+
+static long lock_file(struct wf_frame *f)
+{
+	long ret = sys3(__NR_fcntl, WF_ARG0(f), WF_ARG1(f) == F_SETLKW ? F_SETLK : F_OFD_SETLK,
+			WF_ARG2(f));
+
+	return ret == -EAGAIN || ret == -EACCES ? lx_blocking(f, true) : ret;
 }
 
 long sysc_fcntl(struct wf_frame *f)
 {
 	int fd = (int)WF_ARG0(f);
-	long ret = lx_blocking(f, WF_ARG1(f) == F_SETLKW || WF_ARG1(f) == F_OFD_SETLKW);
+	long ret;
 
+	if (WF_ARG1(f) == F_SETLKW || WF_ARG1(f) == F_OFD_SETLKW)
+		return lock_file(f);
+	ret = lx_blocking(f, false);
 	switch (WF_ARG1(f)) {
 	case F_SETFL:
 		wf_fd_changed(fd);
+		wf_fd_note_direct(fd, WF_ARG2(f) & O_DIRECT);
 		break;
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
@@ -200,13 +217,4 @@ void lx_fd_sent(const struct msghdr_k *user)
 void lx_fd_received(const struct msghdr_k *user)
 {
 	each_passed(user, wf_fd_forget);
-}
-
-long sysc_sendmmsg(struct wf_frame *f)
-{
-	const struct mmsghdr_k *messages = (const struct mmsghdr_k *)WF_ARG1(f);
-
-	for (uint32_t i = 0; i < (uint32_t)WF_ARG2(f) && i < 1024 /* the kernel's limit */; i++)
-		lx_fd_sent(&messages[i].msg);
-	return lx_blocking(f, false);
 }

@@ -381,8 +381,12 @@ long sysc_open(struct wf_frame *f)
 	size_t len = 0;
 	long fd;
 
-	if (!t)
-		return sysc_new_fd(f);
+	if (!t) {
+		fd = sysc_new_fd(f);
+		if (fd >= 0 && flags & O_DIRECT)
+			wf_fd_note_direct((int)fd, true);
+		return fd;
+	}
 	fd = sys2(__NR_memfd_create, "comm", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 	if (fd < 0)
 		return fd;

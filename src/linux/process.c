@@ -170,10 +170,13 @@ static long waited(long ret, bool has_child)
 	return ret;
 }
 
+/* A child that has ended already costs no hand-off. */
 long sysc_wait4(struct wf_frame *f)
 {
-	long ret = WF_ARG2(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+	long ret = sys4(__NR_wait4, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f) | WNOHANG, WF_ARG3(f));
 
+	if (!ret && !(WF_ARG2(f) & WNOHANG))
+		ret = lx_blocking(f, true);
 	return waited(ret, ret > 0);
 }
 

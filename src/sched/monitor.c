@@ -71,6 +71,19 @@ static bool is_waiting(const struct wf_worker *w)
 	return wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox);
 }
 
+/* A call that may be interrupted is, once; if that does not end it, it is like the others. */
+static void stuck_in_call(struct wf_worker *w, struct wf_kthread *k, uint32_t calls)
+{
+	struct wf_thread *t = wf_load_relaxed(&k->cur);
+
+	if (t && wf_load_relaxed(&t->breaks_call) && w->broken_calls != calls) {
+		w->broken_calls = calls;
+		wf_call_break(t);
+		return;
+	}
+	(void)wf_call_retake(w);
+}
+
 /* True when somebody other than a sleeping worker needs this worker's carrier to move on soon. */
 static bool look_at_worker(struct wf_worker *w, int64_t now)
 {
@@ -85,7 +98,7 @@ static bool look_at_worker(struct wf_worker *w, int64_t now)
 	is_stuck = wf_load_relaxed(&k->insys) == 1;
 	if (is_stuck && calls == w->seen_calls && seq == w->seen_seq) {
 		/* The second look in a row that finds the same call in progress. */
-		(void)wf_call_retake(w);
+		stuck_in_call(w, k, calls);
 		return false;
 	}
 	w->seen_calls = calls;

@@ -94,6 +94,8 @@ struct wf_thread {
 	bool is_preempted;          /* (w) sp leads to a saved signal frame */
 	/* (a) may run on some processors only: hooks->place() sees to it */
 	bool is_pinned;
+	/* (o) in a call that the monitor is to interrupt when it lasts; read by the monitor */
+	bool breaks_call;
 	/* (o) 0..15: up with every slice used whole, down with every park */
 	uint8_t hog;
 	uint8_t parks_after_wake; /* (o) 0..15: how often a wake was soon followed by a park */

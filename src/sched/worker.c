@@ -363,3 +363,13 @@ void wf_call_leave(void)
 	}
 	wf_worker_switch_away(WF_PREV_REHOME);
 }
+
+void wf_call_break(struct wf_thread *t)
+{
+	struct wf_kthread *k = wf_load_acquire(&t->kthread);
+
+	/* Looked at last before the call, and by the kick inside of it; see gate.S. */
+	(void)wf_fetch_or(&t->attention, WF_ATT_RESCHED);
+	if (k)
+		wf_kick(k);
+}

@@ -76,6 +76,7 @@ struct wf_worker {
 	int64_t seen_at;               /* monitor only */
 	int64_t seen_insys_at;         /* monitor only */
 	uint32_t seen_calls;           /* monitor only */
+	uint32_t broken_calls;         /* monitor only: the call that was interrupted last */
 	uint32_t calls;                /* (a) blocking-capable calls made */
 	uint64_t rng;                  /* (w) */
 	int64_t slice_began;           /* (w) coarse clock */
@@ -154,6 +155,8 @@ void wf_call_enter(bool certain);
 WF_PARKS void wf_call_leave(void);
 /* Monitor: take the worker of a kernel thread that is stuck in a call. */
 bool wf_call_retake(struct wf_worker *w);
+/* Interrupt the real call that t is in, or about to make: it returns -EINTR, or the part it has done. */
+void wf_call_break(struct wf_thread *t);
 
 /* Wake whoever sleeps, because work was queued. */
 void wf_idle_wake(void);

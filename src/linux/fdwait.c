@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Waiting for one descriptor; see fdwait.h. */
+#include "linux/fdwait.h"
+
+#include <sys/epoll.h>
+
+bool lx_fdwait_is_nonblocking(int fd)
+{
+	return wf_fd_facts(fd, EPOLLOUT).is_nonblocking;
+}
+
+long lx_fdwait_park(struct lx_fdwait *w)
+{
+	int ret;
+
+	if (w->is_late)
+		return -EAGAIN;
+	if (!w->has_deadline) {
+		struct wf_fd_facts facts = wf_fd_facts(w->fd, w->events);
+
+		if (facts.is_nonblocking)
+			return -EAGAIN;
+		w->has_deadline = true;
+		if (facts.timeout_ns)
+			w->deadline = lx_deadline_in(facts.timeout_ns);
+	}
+	ret = wf_fd_wait(w->fd, w->events, w->seq, w->deadline);
+	w->has_waited = true;
+	w->seq = wf_fd_seq(w->fd);
+	w->is_late = ret == -ETIMEDOUT;
+	if (w->is_late)
+		return 0;
+	if (ret == -EINTR && lx_signal_is_waiting(lx_self()))
+		return w->deadline == WF_NEVER ? -ERESTARTSYS : -EINTR;
+	return ret == -EINTR ? 0 : ret;
+}
+
+long lx_fdwait_first(struct lx_fdwait *w)
+{
+	long ret = wf_fd_is_empty(w->fd, w->seq) ? lx_fdwait_park(w) : 0;
+
+	return ret == -EAGAIN || ret == -EPERM ? 0 : ret;
+}
+
+static bool is_ready_now(int fd, uint32_t events)
+{
+	struct {
+		int fd;
+		short events, revents;
+	} p = { fd, (short)events, 0 };
+
+	return sys3(__NR_poll, &p, 1, 0) != 0;
+}
+
+long lx_fdwait_until_ready(struct lx_fdwait *w)
+{
+	while (!is_ready_now(w->fd, w->events)) {
+		long ret = lx_fdwait_park(w);
+
+		if (ret == -EPERM || (ret == -EAGAIN && !w->is_late))
+			return 0;
+		if (ret < 0)
+			return ret;
+	}
+	return 1;
+}
+
+long lx_fdwait_poll_then_call(struct wf_frame *f, int fd, uint32_t events)
+{
+	struct lx_fdwait w;
+	long ret;
+
+	lx_fdwait_init(&w, fd, events);
+	do {
+		ret = lx_fdwait_until_ready(&w);
+		if (ret < 0)
+			break;
+		ret = ret ? lx_breakable(f) : lx_blocking(f, false);
+	} while (ret == -EINTR); /* it waited, as somebody else was faster: so do we, but here */
+	return lx_fdwait_done(&w, ret);
+}
+
+long lx_fdwait_check_sigpipe(long ret)
+{
+	if (ret == -EPIPE)
+		lx_signal_take_sigpipe();
+	return ret;
+}

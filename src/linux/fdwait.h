@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One wait of one call on one descriptor: what rw.c, sock.c, move.c and queue.c share.
+ *
+ *	lx_fdwait_init(&w, fd, EPOLLIN);
+ *	for (;;) {
+ *		try the call without blocking;			not EAGAIN: return lx_fdwait_done(&w, ret)
+ *		ret = lx_fdwait_park(&w);			not 0: return lx_fdwait_done(&w, ret)
+ *	}
+ *
+ * No event is missed: w.seq is read before the attempt, see io/fd.h.
+ */
+#ifndef WF_LINUX_FDWAIT_H
+#define WF_LINUX_FDWAIT_H
+
+#include "io/fd.h"
+#include "linux/abi.h"
+#include "linux/msg.h"
+
+#define RWF_NOWAIT 8
+#define MSG_PEEK 0x2
+#define MSG_DONTWAIT 0x40
+#define MSG_WAITALL 0x100
+#define MSG_ERRQUEUE 0x2000
+#define MSG_NOSIGNAL 0x4000
+
+struct lx_fdwait {
+	int fd;
+	uint32_t events;
+	uint32_t seq;
+	int64_t deadline;
+	bool has_deadline; /* the descriptor's flags and timeouts were asked for */
+	bool has_waited, is_late;
+};
+
+WF_INLINE void lx_fdwait_init(struct lx_fdwait *w, int fd, uint32_t events)
+{
+	*w = (struct lx_fdwait){ .fd = fd, .events = events, .deadline = WF_NEVER };
+	w->seq = wf_fd_seq(fd);
+}
+
+/*
+ * The attempt would block: park. 0: try again; else what the call returns: -EAGAIN for O_NONBLOCK or when
+ * the socket's own timeout is over, -ERESTARTSYS or -EINTR for a signal. -EPERM: cannot be waited for, make
+ * the real call. When the timeout is over there is one more attempt: what came in time counts, though its
+ * event may still be on the way.
+ */
+WF_PARKS long lx_fdwait_park(struct lx_fdwait *w);
+/* An attempt would find nothing: wait before it. 0: attempt; else what the call returns. */
+WF_PARKS long lx_fdwait_first(struct lx_fdwait *w);
+/* The call is over: what it left reaches the next waiter. */
+WF_INLINE long lx_fdwait_done(const struct lx_fdwait *w, long ret)
+{
+	if (w->has_waited)
+		wf_fd_pass_on(w->fd, w->events);
+	return ret;
+}
+
+/*
+ * For calls without a non-blocking form. 1: ready now; 0: it is not for us to wait (O_NONBLOCK, a file); else
+ * what the call returns.
+ */
+WF_PARKS long lx_fdwait_until_ready(struct lx_fdwait *w);
+/* Poll, then the real call; and again should somebody else have been faster. */
+WF_PARKS long lx_fdwait_poll_then_call(struct wf_frame *f, int fd, uint32_t events);
+
+bool lx_fdwait_is_nonblocking(int fd);
+
+/* A write whose reader is gone raises SIGPIPE, on the kernel thread, which blocks it: pass it to the thread. */
+long lx_fdwait_check_sigpipe(long ret);
+
+/* Element i of the program's vector: 0 or -EFAULT. */
+WF_INLINE long lx_fdwait_load_iovec(const struct iovec_k *user, size_t i, struct iovec_k *out)
+{
+	return wf_arch_copy(out, user + i, sizeof(*out));
+}
+
+/*
+ * rw.c: a blocking write of what is left of a vector after done bytes, which are more than 0. Returns done and
+ * what else was written until a signal or an error.
+ */
+WF_PARKS long lx_rw_write_rest(struct wf_frame *f, int fd, enum wf_fd_kind kind,
+			       const struct iovec_k *vec, size_t nr, size_t done);
+/* Bytes that a vector describes, or -EFAULT. */
+long lx_rw_vector_bytes(const struct iovec_k *vec, size_t nr);
+
+#endif

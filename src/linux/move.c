@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * splice, tee, vmsplice, sendfile: bytes that go from one descriptor to another inside the kernel.
+ *
+ * None has a form that does not wait on both sides, and with a pipe and a socket not even SPLICE_F_NONBLOCK
+ * is enough. So both sides are waited for here, and the real call comes when they are ready. If it waits all
+ * the same, since a pipe was not as full as the socket is, it is interrupted, returns the part that it moved,
+ * and loses nothing.
+ */
+#include "linux/calls.h"
+#include "linux/fdwait.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#define SPLICE_F_NONBLOCK 2
+#define MAX_BYTES 0x7ffff000ul /* of one call: the kernel's limit */
+
+static bool can_wait(int fd)
+{
+	enum wf_fd_kind kind = wf_fd_kind(fd);
+
+	return kind != WF_FD_FILE && kind != WF_FD_UNKNOWN;
+}
+
+/* The waits of one call; fd -1: that side never waits. */
+struct both {
+	struct lx_fdwait in, out;
+};
+
+static void both_init(struct both *b, int in, int out)
+{
+	lx_fdwait_init(&b->in, in >= 0 && can_wait(in) ? in : -1, EPOLLIN);
+	lx_fdwait_init(&b->out, out >= 0 && can_wait(out) ? out : -1, EPOLLOUT);
+}
+
+/* 1: both are ready; 0: one is not for us to wait for; else what the call returns. */
+static long both_ready(struct both *b)
+{
+	long ret = b->in.fd < 0 ? 1 : lx_fdwait_until_ready(&b->in), other;
+
+	if (ret < 0)
+		return ret;
+	other = b->out.fd < 0 ? 1 : lx_fdwait_until_ready(&b->out);
+	return other < 0 ? other : ret && other;
+}
+
+static long both_done(struct both *b, long ret)
+{
+	if (b->in.fd >= 0)
+		(void)lx_fdwait_done(&b->in, ret);
+	if (b->out.fd >= 0)
+		(void)lx_fdwait_done(&b->out, ret);
+	return lx_fdwait_check_sigpipe(ret);
+}
+
+static long move(struct wf_frame *f, int in, int out)
+{
+	struct both b;
+	long ret;
+
+	both_init(&b, in, out);
+	do {
+		ret = both_ready(&b);
+		if (ret < 0)
+			break;
+		ret = ret ? lx_breakable(f) : lx_blocking(f, false);
+	} while (ret == -EINTR);
+	return both_done(&b, ret);
+}
+
+long sysc_splice(struct wf_frame *f)
+{
+	if (WF_ARG5(f) & SPLICE_F_NONBLOCK || !WF_ARG4(f))
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
+	return move(f, (int)WF_ARG0(f), (int)WF_ARG2(f));
+}
+
+long sysc_tee(struct wf_frame *f)
+{
+	if (WF_ARG3(f) & SPLICE_F_NONBLOCK || !WF_ARG2(f))
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
+	return move(f, (int)WF_ARG0(f), (int)WF_ARG1(f));
+}
+
+/* To a pipe, or from it: by the end that was passed. */
+long sysc_vmsplice(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	long flags = sys2(__NR_fcntl, fd, F_GETFL);
+	bool is_write = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+
+	if (WF_ARG3(f) & SPLICE_F_NONBLOCK || !WF_ARG2(f))
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
+	return move(f, is_write ? -1 : fd, is_write ? fd : -1);
+}
+
+/* Ends when everything is sent, or the file is at its end: a part is what an interrupted call leaves. */
+long sysc_sendfile(struct wf_frame *f)
+{
+	int out = (int)WF_ARG0(f), in = (int)WF_ARG1(f);
+	size_t count = WF_MIN(WF_ARG3(f), MAX_BYTES), done = 0;
+	struct both b;
+	long ret;
+
+	if (!can_wait(out) || !count)
+		return lx_blocking(f, false);
+	both_init(&b, in, out);
+	for (;;) {
+		long args[6] = { out, in, (long)WF_ARG2(f), (long)(count - done) };
+
+		ret = both_ready(&b);
+		if (ret == 0 && !done)
+			return both_done(&b, lx_blocking(f, false)); /* O_NONBLOCK */
+		if (ret <= 0)
+			break;
+		ret = lx_breakable_call(__NR_sendfile, args);
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0)
+			break;
+		done += (size_t)ret;
+		if (done == count || lx_signal_is_waiting(lx_self()))
+			break;
+	}
+	ret = both_done(&b, ret);
+	return done ? (long)done : ret;
+}

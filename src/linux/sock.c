@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The send and recv families, accept and connect.
+ *
+ * As in rw.c, a call is tried with MSG_DONTWAIT and repeated when the socket is ready. What a stream owes to
+ * the program beyond one attempt (all of a send, all of MSG_WAITALL, every message of an mmsg call) is put
+ * together here.
+ */
+#include "linux/calls.h"
+#include "linux/fdwait.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#define SOL_SOCKET 1
+#define SO_TYPE 3
+#define SOCK_STREAM 1
+#define MSG_OOB 0x1
+#define MSG_TRUNC 0x20
+#define MSG_WAITFORONE 0x10000
+#define MAX_MESSAGES 1024 /* of one mmsg call: the kernel's limit */
+
+static int socket_option(int fd, int option)
+{
+	int value = 0, len = sizeof(value);
+
+	return sys5(__NR_getsockopt, fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
+}
+
+static bool is_stream(int fd)
+{
+	return socket_option(fd, SO_TYPE) == SOCK_STREAM;
+}
+
+/* The attempt that gave ret is not the last: wait. 0: try again; else what the call returns. */
+static long wait_after(struct wf_frame *f, struct lx_fdwait *w, long ret)
+{
+	if (ret == -EAGAIN) {
+		ret = lx_fdwait_park(w);
+		if (ret == 0)
+			return 0;
+		if (ret == -EPERM)
+			return lx_blocking(f, false);
+	}
+	return lx_fdwait_done(w, ret);
+}
+
+/* MSG_WAITALL on a stream: until len bytes, its end, an error or a signal. A part is returned as it is. */
+static long receive_all(struct wf_frame *f, struct lx_fdwait *w, char *buf, size_t len, long flags)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		long ret = sys6(__NR_recvfrom, w->fd, buf + done, len - done, flags, 0, 0);
+
+		if (ret == 0)
+			break;
+		if (ret > 0) {
+			done += (size_t)ret;
+			continue;
+		}
+		if (ret == -EAGAIN)
+			ret = lx_fdwait_park(w);
+		if (ret < 0)
+			return done ? (long)done : ret;
+	}
+	return (long)done;
+}
+
+/*
+ * Whether MSG_WAITALL can be put together from attempts: not when something else than bytes is asked for, or
+ * bytes are to stay; then the kernel does it.
+ */
+static bool can_wait_for_all(int fd, uint64_t flags)
+{
+	return !(flags & (MSG_PEEK | MSG_OOB | MSG_TRUNC)) && is_stream(fd);
+}
+
+static long recvfrom_all(struct wf_frame *f)
+{
+	struct lx_fdwait w;
+	long ret;
+
+	if (!can_wait_for_all((int)WF_ARG0(f), WF_ARG3(f)) || WF_ARG4(f))
+		return lx_blocking(f, true);
+	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+	ret = receive_all(f, &w, (char *)WF_ARG1(f), WF_ARG2(f),
+			  (long)((WF_ARG3(f) & ~(uint64_t)MSG_WAITALL) | MSG_DONTWAIT));
+	return lx_fdwait_done(&w, ret);
+}
+
+static long recvmsg_all(struct wf_frame *f)
+{
+	struct msghdr_k *user = (struct msghdr_k *)WF_ARG1(f), m;
+	struct lx_fdwait w;
+	size_t done = 0;
+	long ret = 0;
+
+	if (wf_arch_copy(&m, user, sizeof(m)) < 0)
+		return -EFAULT;
+	if (!can_wait_for_all((int)WF_ARG0(f), WF_ARG2(f)) || m.name || (m.control && m.controllen))
+		return lx_blocking(f, true);
+	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+	for (size_t i = 0; i < m.iovlen; i++) {
+		struct iovec_k v;
+
+		ret = lx_fdwait_load_iovec(m.iov, i, &v);
+		if (ret == 0 && v.len)
+			ret = receive_all(f, &w, v.base, v.len, MSG_DONTWAIT);
+		if (ret < 0)
+			break;
+		done += (size_t)ret;
+		if ((size_t)ret < v.len)
+			break;
+	}
+	(void)lx_fdwait_done(&w, 0);
+	if (ret < 0 && !done)
+		return ret;
+	m.controllen = 0;
+	m.flags = 0;
+	(void)wf_arch_copy(&user->controllen, &m.controllen, sizeof(m.controllen));
+	(void)wf_arch_copy(&user->flags, &m.flags, sizeof(m.flags));
+	return (long)done;
+}
+
+long sysc_recvfrom(struct wf_frame *f)
+{
+	uint64_t flags = WF_ARG3(f);
+	/* Without MSG_PEEK, MSG_OOB and the like: what it returns is gone from the socket. */
+	bool is_plain = !(flags & ~(uint64_t)MSG_NOSIGNAL);
+	struct lx_fdwait w;
+	long ret;
+
+	if (flags & (MSG_DONTWAIT | MSG_ERRQUEUE))
+		return lx_raw(f);
+	if (flags & MSG_WAITALL)
+		return recvfrom_all(f);
+	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+	ret = is_plain ? lx_fdwait_first(&w) : 0;
+	if (ret < 0)
+		return lx_fdwait_done(&w, ret);
+	do {
+		ret = sys6(__NR_recvfrom, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), flags | MSG_DONTWAIT,
+			   WF_ARG4(f), WF_ARG5(f));
+		if (ret >= 0) {
+			if (is_plain && ret > 0 && (uint64_t)ret < WF_ARG2(f))
+				wf_fd_drained(w.fd, w.seq);
+			return lx_fdwait_done(&w, ret);
+		}
+		ret = wait_after(f, &w, ret);
+	} while (ret == 0);
+	return ret;
+}
+
+long sysc_recvmsg(struct wf_frame *f)
+{
+	uint64_t flags = WF_ARG2(f);
+	struct lx_fdwait w;
+	long ret = 0;
+
+	if (flags & (MSG_DONTWAIT | MSG_ERRQUEUE)) {
+		ret = lx_raw(f);
+	} else if (flags & MSG_WAITALL) {
+		ret = recvmsg_all(f);
+	} else {
+		lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+		for (;;) {
+			ret = sys3(__NR_recvmsg, WF_ARG0(f), WF_ARG1(f), flags | MSG_DONTWAIT);
+			if (ret >= 0) {
+				(void)lx_fdwait_done(&w, ret);
+				break;
+			}
+			ret = wait_after(f, &w, ret);
+			if (ret)
+				break;
+		}
+	}
+	if (ret >= 0)
+		lx_fd_received((const void *)WF_ARG1(f));
+	return ret;
+}
+
+/* The time limit of recvmmsg() is looked at after each message, and what is left of it is stored. */
+struct mmsg_time {
+	struct __kernel_timespec *user;
+	int64_t deadline;
+};
+
+static bool is_time_over(const struct mmsg_time *time)
+{
+	struct __kernel_timespec left;
+	int64_t ns;
+
+	if (!time->user)
+		return false;
+	ns = WF_MAX(time->deadline - wf_now(), 0);
+	left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
+	return wf_arch_copy(time->user, &left, sizeof(left)) < 0 || !ns;
+}
+
+long sysc_recvmmsg(struct wf_frame *f)
+{
+	struct mmsghdr_k *messages = (struct mmsghdr_k *)WF_ARG1(f);
+	uint32_t nr = (uint32_t)WF_MIN(WF_ARG2(f) & 0xffffffff, MAX_MESSAGES), done = 0;
+	uint64_t flags = WF_ARG3(f);
+	struct mmsg_time time = { .user = (void *)WF_ARG4(f) };
+	struct lx_fdwait w;
+	long ret = 0;
+
+	if (time.user) {
+		ret = lx_deadline_relative(time.user, &time.deadline);
+		if (ret < 0)
+			return ret;
+	}
+	/* Without a limit one call takes all that has come; with one it must be asked after each message. */
+	while (done < nr) {
+		lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+		for (;;) {
+			ret = sys5(__NR_recvmmsg, WF_ARG0(f), messages + done,
+				   time.user ? 1 : nr - done,
+				   (flags & ~(uint64_t)MSG_WAITFORONE) | MSG_DONTWAIT, NULL);
+			if (ret != -EAGAIN || (flags & (MSG_DONTWAIT | MSG_ERRQUEUE)))
+				break;
+			if (done && flags & MSG_WAITFORONE)
+				break;
+			ret = lx_fdwait_park(&w);
+			if (ret < 0)
+				break;
+		}
+		(void)lx_fdwait_done(&w, 0);
+		if (ret <= 0)
+			break;
+		for (uint32_t i = done; i < done + (uint32_t)ret; i++)
+			lx_fd_received(&messages[i].msg);
+		done += (uint32_t)ret;
+		if (is_time_over(&time) || (flags & (MSG_DONTWAIT | MSG_ERRQUEUE) && !time.user))
+			break;
+		if (flags & MSG_WAITFORONE && !time.user)
+			break;
+	}
+	return done ? (long)done : ret;
+}
+
+long sysc_sendto(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	uint64_t flags = WF_ARG3(f);
+	char *buf = (char *)WF_ARG1(f);
+	size_t len = WF_ARG2(f), done = 0;
+	struct lx_fdwait w;
+	long ret;
+
+	if (flags & MSG_DONTWAIT)
+		return lx_fdwait_check_sigpipe(lx_raw(f));
+	lx_fdwait_init(&w, fd, EPOLLOUT);
+	for (;;) {
+		ret = sys6(__NR_sendto, fd, buf + done, len - done,
+			   flags | MSG_DONTWAIT | (done ? MSG_NOSIGNAL : 0), WF_ARG4(f),
+			   WF_ARG5(f));
+		if (ret >= 0) {
+			done += (size_t)ret;
+			/* A part: only a stream sends the rest, and only a blocking one waits for it. */
+			if (done >= len || !is_stream(fd) || lx_fdwait_is_nonblocking(fd))
+				return lx_fdwait_done(&w, (long)done);
+			continue;
+		}
+		if (ret == -EAGAIN)
+			ret = lx_fdwait_park(&w);
+		if (ret == -EPERM && !done)
+			return lx_fdwait_check_sigpipe(lx_blocking(f, false));
+		if (ret < 0)
+			return lx_fdwait_check_sigpipe(lx_fdwait_done(&w, done ? (long)done : ret));
+	}
+}
+
+/* After the first part of a message, with which its ancillary data went: the rest is plain bytes. */
+static long send_rest(struct wf_frame *f, int fd, const struct msghdr_k *user, long done)
+{
+	struct msghdr_k m;
+
+	if (wf_arch_copy(&m, user, sizeof(m)) < 0 || done >= lx_rw_vector_bytes(m.iov, m.iovlen) ||
+	    !is_stream(fd) || lx_fdwait_is_nonblocking(fd))
+		return done;
+	return lx_rw_write_rest(f, fd, WF_FD_SOCKET, m.iov, m.iovlen, (size_t)done);
+}
+
+static long send_message(struct wf_frame *f, int fd, const struct msghdr_k *user, uint64_t flags)
+{
+	struct lx_fdwait w;
+	long ret;
+
+	lx_fdwait_init(&w, fd, EPOLLOUT);
+	for (;;) {
+		ret = sys3(__NR_sendmsg, fd, user, flags | MSG_DONTWAIT);
+		if (ret >= 0)
+			break;
+		if (ret == -EAGAIN)
+			ret = lx_fdwait_park(&w);
+		if (ret < 0)
+			return lx_fdwait_done(&w, ret);
+	}
+	(void)lx_fdwait_done(&w, 0);
+	return send_rest(f, fd, user, ret);
+}
+
+long sysc_sendmsg(struct wf_frame *f)
+{
+	const struct msghdr_k *user = (const struct msghdr_k *)WF_ARG1(f);
+	long ret;
+
+	lx_fd_sent(user);
+	if (WF_ARG2(f) & MSG_DONTWAIT)
+		return lx_fdwait_check_sigpipe(lx_raw(f));
+	ret = send_message(f, (int)WF_ARG0(f), user, WF_ARG2(f));
+	return lx_fdwait_check_sigpipe(ret == -EPERM ? lx_blocking(f, false) : ret);
+}
+
+/* What goes without waiting goes at once; then message by message. */
+long sysc_sendmmsg(struct wf_frame *f)
+{
+	struct mmsghdr_k *messages = (struct mmsghdr_k *)WF_ARG1(f);
+	uint32_t nr = (uint32_t)WF_MIN(WF_ARG2(f) & 0xffffffff, MAX_MESSAGES), done;
+	int fd = (int)WF_ARG0(f);
+	uint64_t flags = WF_ARG3(f);
+	unsigned len;
+	long ret;
+
+	for (uint32_t i = 0; i < nr; i++)
+		lx_fd_sent(&messages[i].msg);
+	ret = sys4(__NR_sendmmsg, fd, messages, nr, flags | MSG_DONTWAIT);
+	if (flags & MSG_DONTWAIT || (ret < 0 && ret != -EAGAIN))
+		return lx_fdwait_check_sigpipe(ret);
+	done = ret < 0 ? 0 : (uint32_t)ret;
+	/* The last that went may have gone in part. */
+	if (done && wf_arch_copy(&len, &messages[done - 1].len, sizeof(len)) == 0) {
+		ret = send_rest(f, fd, &messages[done - 1].msg, len);
+		if (ret > (long)len) {
+			len = (unsigned)ret;
+			(void)wf_arch_copy(&messages[done - 1].len, &len, sizeof(len));
+		}
+	}
+	for (; done < nr; done++) {
+		ret = send_message(f, fd, &messages[done].msg, flags);
+		if (ret < 0)
+			break;
+		len = (unsigned)ret;
+		if (wf_arch_copy(&messages[done].len, &len, sizeof(len)) < 0)
+			return done ? (long)done : -EFAULT;
+	}
+	return done ? (long)done : lx_fdwait_check_sigpipe(ret);
+}
+
+long sysc_accept(struct wf_frame *f)
+{
+	long fd = lx_fdwait_poll_then_call(f, (int)WF_ARG0(f), EPOLLIN);
+
+	if (fd >= 0)
+		wf_fd_made((int)fd, f->nr == __NR_accept4 && WF_ARG3(f) & O_NONBLOCK);
+	return fd;
+}
+
+struct sockaddr_k {
+	uint16_t family;
+	uint8_t bytes[26]; /* IPv4: port, address; IPv6: port, flow, address, scope */
+};
+
+#define AF_INET 2
+#define AF_INET6 10
+
+/* To this machine itself: answered before connect() returns, unless nobody accepts. */
+static bool is_local(const struct sockaddr_k *to)
+{
+	const uint8_t *ip6 = to->bytes + 6;
+
+	if (to->family == AF_INET)
+		return to->bytes[2] == 127 || !to->bytes[2];
+	if (to->family != AF_INET6)
+		return true;
+	for (int i = 0; i < 10; i++)
+		if (ip6[i])
+			return false;
+	return !ip6[10] || ip6[12] == 127; /* ::1, ::, ::ffff:127.0.0.1 */
+}
+
+/*
+ * There is no flag for "do not wait". But a connect() that a signal interrupts goes on by itself, so ours is
+ * interrupted when it lasts, and waits in the poller; the second connect() then asks for the result, as POSIX
+ * allows. A unix socket knows no such thing: there a kernel thread waits.
+ */
+long sysc_connect(struct wf_frame *f)
+{
+	int fd = (int)WF_ARG0(f);
+	struct sockaddr_k to = { 0 };
+	struct lx_fdwait w;
+	bool is_slow;
+	long ret;
+
+	(void)wf_arch_copy(&to, (const void *)WF_ARG1(f), WF_MIN(WF_ARG2(f), sizeof(to)));
+	if (to.family != AF_INET && to.family != AF_INET6)
+		return lx_blocking(f, false);
+	lx_fdwait_init(&w, fd, EPOLLOUT);
+	is_slow = !is_local(&to) && is_stream(fd) && !lx_fdwait_is_nonblocking(fd);
+	do {
+		ret = is_slow && !w.has_waited ? lx_brief(f) : lx_breakable(f);
+		if (ret != -EINTR)
+			break;
+		ret = lx_fdwait_until_ready(&w);
+		if (ret == -EAGAIN)
+			ret = -EINPROGRESS; /* SO_SNDTIMEO */
+	} while (ret >= 0);
+	return lx_fdwait_done(&w, ret);
+}

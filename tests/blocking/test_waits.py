@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which calls of a program wait without a kernel thread, and which hold one.
+
+    test_waits.py WEFT WAITS [--table]
+
+WAITS starts one thread for every call that can wait for ever. When `weft dump` shows none of them on its way
+any more, each must be parked, but for those of HOLD. Output is TAP, or with --table one line per call.
+"""
+import json
+import subprocess
+import sys
+import time
+
+LIMIT_S = 60
+
+# Calls that nothing but a kernel thread can wait for; docs/limits.md says why.
+HOLD = {"open_fifo", "connect_unix", "flock", "ofd_lock", "wait4", "waitid", "msgrcv", "msgsnd",
+        "semop", "shared_futex"}
+
+
+def dump(weft, pid):
+    text = subprocess.run([weft, "dump", "--json", str(pid)], stdout=subprocess.PIPE,
+                          timeout=LIMIT_S, check=True).stdout
+    return {t["name"]: "in call" if "call" in t else t["state"]
+            for t in json.loads(text)["threads"] if t["name"] != "waits"}
+
+
+def is_settled(threads):
+    """Every call is in its wait: parked, or for good in the kernel with its worker gone."""
+    return all(state == "parked" or (state == "in call" and name in HOLD)
+               for name, state in threads.items())
+
+
+def states(weft, program, workers):
+    victim = subprocess.Popen([weft, "run", "--workers", str(workers), "--", program],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        if victim.stdout.readline() != "ready\n":
+            raise SystemExit("Bail out! the program did not start")
+        until = time.monotonic() + LIMIT_S
+        while True:
+            threads = dump(weft, victim.pid)
+            if is_settled(threads) or time.monotonic() > until:
+                return threads
+            time.sleep(0.05)
+    finally:
+        victim.stdin.close()
+        try:
+            victim.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            victim.kill()
+
+
+def main():
+    weft, program = sys.argv[1:3]
+    if sys.argv[3:] == ["--table"]:
+        for name, state in sorted(states(weft, program, 2).items()):
+            print(f"{name:16} {state}")
+        return 0
+    failed = 0
+    number = 0
+    for workers in (1, 2):
+        for name, state in sorted(states(weft, program, workers).items()):
+            number += 1
+            good = state == "parked" or name in HOLD
+            failed += not good
+            print(f"{'ok' if good else 'not ok'} {number} - {name}, {workers} workers: {state}")
+    print(f"1..{number}")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
