@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+CPython's own tests of what touches threads, signals, processes and descriptors, compared test by test
+with a native run: one that fails, or is skipped, natively must do the same under weft.
+
+The modules are those that say much in little time; together they take about 45 seconds natively.
+"""
+
+import xml.etree.ElementTree
+
+from harness import case, find_program, main
+from procs import Skip, StepFailed
+
+# The system's interpreter: Debian packages the tests of this one.
+INTERPRETER = "/usr/bin/python3"
+MODULES = [
+    "test_asynchat",
+    "test_asyncore",
+    "test_context",
+    "test_contextlib",
+    "test_eintr",
+    "test_epoll",
+    "test_fcntl",
+    "test_file_eintr",
+    "test_gc",
+    "test_httpservers",
+    "test_mmap",
+    "test_os",
+    "test_posix",
+    "test_pty",
+    "test_sched",
+    "test_select",
+    "test_socketserver",
+    "test_thread",
+    "test_threadedtempfile",
+    "test_threading",
+    "test_threading_local",
+    "test_threadsignals",
+    "test_time",
+    "test_urllib2_localnet",
+]
+LIMIT_S = 90
+MAX_SHOWN = 20
+
+
+def outcomes(path):
+    """What became of every test, by name."""
+    found = {}
+    for test in xml.etree.ElementTree.parse(path).iter("testcase"):
+        marks = {child.tag for child in test} & {"failure", "error", "skipped"}
+        # A test that failed in a part of it is listed once more for each part.
+        found.setdefault(test.get("name"), set()).update(marks)
+    return {name: " ".join(sorted(marks)) or "passes" for name, marks in found.items()}
+
+
+def compare(found, native):
+    differences = [f"{name}: {found.get(name, 'not run')} (natively: {native.get(name, 'not run')})"
+                   for name in sorted(found.keys() | native.keys())
+                   if found.get(name) != native.get(name)]
+    if differences:
+        raise StepFailed("\n".join(["other results than natively:", *differences[:MAX_SHOWN]]))
+
+
+def add_module(module):
+    def run(c):
+        python = find_program(INTERPRETER)
+        if c.call(python, "-c", f"import test.libregrtest, test.{module}", native=True,
+                  status=None).status:
+            raise Skip(f"{module} is not installed (Debian: libpython3.11-testsuite)")
+        report = c.home / "report.xml"
+        # "network" is the loopback interface for these modules.
+        result = c.call(python, "-m", "test", "-u", "network", "-v", "--junit-xml", report, module,
+                        limit_s=LIMIT_S, status=None)
+        if not report.exists():
+            raise StepFailed(f"no report; exit status {result.status}")
+        c.seen["tests"] = found = outcomes(report)
+        if c.native:
+            compare(found, c.native["tests"])
+        c.same("exit status", result.status)
+    run.__name__ = module
+    case(run, compare=True, limit_s=LIMIT_S + 20)
+
+
+for name in MODULES:
+    add_module(name)
+
+if __name__ == "__main__":
+    main()
