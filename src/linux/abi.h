@@ -39,6 +39,7 @@ struct lx_futex_wait {
 	uint32_t *addr;      /* (q) key; changes by requeue */
 	uint32_t bitset;     /* (q) */
 	bool is_pi;          /* (q) waits for ownership: an unlock hands the word over */
+	bool is_lock;        /* (q) the word looks like a contended lock */
 };
 
 /* (legend: sched/thread.h) */

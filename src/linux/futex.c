@@ -15,9 +15,11 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "sched/gather.h"
 
 #define BUCKETS 4096u
 #define FUTEX_CMD 0x7f
+#define LOCK_CONTENDED 2 /* of the usual three-state lock; a wrong guess costs a little time only */
 #define TID_MASK 0x3fffffffu
 #define WAITERS 0x80000000u
 #define OWNER_DIED 0x40000000u
@@ -26,6 +28,7 @@ struct bucket {
 	struct wf_spin lock;
 	struct wf_list waiters;    /* struct lx_futex_wait, oldest first */
 	struct wf_list exit_words; /* struct lx_thread by exit_link */
+	struct wf_gather gather;   /* of the contended locks among the waiters' words */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 static struct bucket buckets[BUCKETS];
@@ -99,7 +102,10 @@ static uint32_t wake_in(struct bucket *b, const uint32_t *addr, uint32_t n, uint
 		if (w->addr != addr || !(w->bitset & bitset) || w->is_pi)
 			continue;
 		wf_list_remove(&w->link);
-		(void)wf_unpark(&owner_of(w)->base, WF_WAKE_EVENT);
+		if (w->is_lock)
+			(void)wf_gather_unpark(&b->gather, &owner_of(w)->base);
+		else
+			(void)wf_unpark(&owner_of(w)->base, WF_WAKE_EVENT);
 		woken++;
 	}
 	return woken;
@@ -171,6 +177,7 @@ static void enqueue(struct bucket *b, struct lx_futex_wait *w, uint32_t *addr, u
 	wf_store_release(&w->addr, addr);
 	w->bitset = bitset;
 	w->is_pi = is_pi;
+	w->is_lock = false;
 	wf_list_push_tail(&b->waiters, &w->link);
 }
 
@@ -178,6 +185,7 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 {
 	struct lx_thread *self = lx_self();
 	struct bucket *b = bucket_of(addr);
+	bool is_lock = expected == LOCK_CONTENDED;
 
 	if (!bitset)
 		return -EINVAL;
@@ -189,11 +197,20 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 		wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
 		wf_spin_lock(&b->lock);
 		ret = wf_arch_load32(addr, &value);
-		if (ret == 0 && value == expected)
+		if (ret == 0 && value == expected) {
 			enqueue(b, &self->futex, addr, bitset, false);
+			if (is_lock) {
+				self->futex.is_lock = true;
+				wf_gather_waits(&b->gather);
+			}
+		} else if (is_lock) {
+			wf_gather_missed(&b->gather);
+		}
 		wf_spin_unlock(&b->lock);
 		if (ret < 0 || value != expected) {
 			(void)wf_park_abort();
+			if (is_lock)
+				wf_gather_join(&b->gather);
 			return ret < 0 ? ret : -EAGAIN;
 		}
 		reason = wf_park(deadline);

@@ -16,6 +16,9 @@
 /* a few microseconds: waking another processor costs 10 or more on a virtual machine */
 #define SEARCH_ROUNDS 4
 #define PAUSES_PER_ROUND 40
+/* about 20 us in all: what a wake-up would have taken, too */
+#define PATIENT_ROUNDS 2
+#define PAUSES_OF_PATIENCE 200
 #define STAGGER_NS (4 * WF_MS) /* other sleepers look at the timers only if their keeper did not */
 
 /* A single hand-off on w, whose waker usually parks at once: it belongs there. Racy reads of stable objects. */
@@ -78,10 +81,9 @@ static void stop_searching(struct wf_kthread *k)
 		wf_idle_wake();
 }
 
-static bool take_inbox_of(struct wf_worker *w, struct wf_worker *victim)
+static void take_inbox_of(struct wf_worker *w, struct wf_worker *victim)
 {
 	struct wf_thread *t = wf_inbox_take(victim);
-	bool any = t != NULL;
 
 	while (t) {
 		struct wf_thread *next = t->next;
@@ -89,30 +91,73 @@ static bool take_inbox_of(struct wf_worker *w, struct wf_worker *victim)
 		wf_runq_push(&w->rq, t, WF_PLACE_TAIL);
 		t = next;
 	}
-	return any;
 }
 
-static bool steal(struct wf_kthread *k, bool take_handoff)
+enum haul {
+	HAUL_NOTHING,
+	HAUL_LEFT,
+	HAUL_SOME
+};
+
+/* HAUL_LEFT: there was something that only the greedy take. */
+static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum wf_greed greed)
+{
+	struct wf_worker *w = k->worker;
+	enum haul haul = HAUL_NOTHING;
+	struct wf_thread *woken;
+
+	if (wf_runq_nr(&victim->rq)) {
+		uint32_t got = wf_runq_steal(&w->rq, &victim->rq, greed);
+
+		if (got) {
+			k->count.steals += got;
+			WF_TRACE(k, WF_EV_STEAL, victim->index, got);
+			return HAUL_SOME;
+		}
+		haul = is_kept_handoff(victim) ? HAUL_NOTHING : HAUL_LEFT;
+	}
+	woken = wf_load_relaxed(&victim->inbox);
+	if (!woken)
+		return haul;
+	/* A racy look at a stable object. */
+	if (greed != WF_GREED_ALL && wf_load_relaxed(&woken->gathers))
+		return HAUL_LEFT;
+	take_inbox_of(w, victim);
+	return HAUL_SOME;
+}
+
+static enum haul steal(struct wf_kthread *k, enum wf_greed greed)
 {
 	struct wf_worker *w = k->worker;
 	uint32_t n = wf_rt.nr_workers, first;
+	enum haul best = HAUL_NOTHING;
 
 	w->rng = w->rng * 6364136223846793005ull + 1442695040888963407ull;
 	first = (uint32_t)(w->rng >> 33) % n;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && best != HAUL_SOME; i++) {
 		struct wf_worker *victim = &wf_rt.workers[(first + i) % n];
-		uint32_t got;
 
-		if (victim == w)
-			continue;
-		got = wf_runq_steal(&w->rq, &victim->rq, take_handoff);
-		if (got || take_inbox_of(w, victim)) {
-			k->count.steals += got;
-			WF_TRACE(k, WF_EV_STEAL, victim->index, got);
-			return true;
-		}
+		if (victim != w)
+			best = WF_MAX(best, steal_from(k, victim, greed));
 	}
-	return false;
+	return best;
+}
+
+/* Look for work elsewhere, for a moment; for a longer one if there is some that is better left alone. */
+static void search(struct wf_kthread *k)
+{
+	for (int round = 1;; round++) {
+		bool is_patient = round >= SEARCH_ROUNDS,
+		     is_last = round == SEARCH_ROUNDS + PATIENT_ROUNDS;
+		enum haul haul = steal(k, is_last      ? WF_GREED_ALL
+					  : is_patient ? WF_GREED_HANDOFF
+						       : WF_GREED_NONE);
+
+		if (haul == HAUL_SOME || is_last || (is_patient && haul == HAUL_NOTHING))
+			return;
+		for (int i = 0; i < (is_patient ? PAUSES_OF_PATIENCE : PAUSES_PER_ROUND); i++)
+			wf_cpu_pause();
+	}
 }
 
 /*
@@ -192,12 +237,8 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 				k->is_searching = true;
 				wf_fetch_add(&wf_rt.nr_searching, 1u);
 			}
-			for (int round = 0; k->is_searching && round < SEARCH_ROUNDS; round++) {
-				if (steal(k, round == SEARCH_ROUNDS - 1))
-					break;
-				for (int i = 0; i < PAUSES_PER_ROUND; i++)
-					wf_cpu_pause();
-			}
+			if (k->is_searching)
+				search(k);
 			t = wf_worker_pick(w);
 		}
 		if (t) {

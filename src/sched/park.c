@@ -16,6 +16,7 @@ static struct wf_thread *describe_wait(enum wf_wait kind, uint64_t what)
 
 	self->wait_kind = (uint8_t)kind;
 	self->wait_what = what;
+	wf_store_relaxed(&self->gathers, false);
 	self->wait_since = wf_load_relaxed(&wf_rt.coarse_now);
 	return self;
 }
@@ -88,7 +89,8 @@ enum wf_reason wf_park_abort(void)
 	return reason_of(old);
 }
 
-bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
+/* The race of wakers. PARKED: its registers are saved and the winner pushes it. PARKING: its successor does. */
+static enum wf_state win(struct wf_thread *t, enum wf_reason reason)
 {
 	uint32_t s = wf_load_acquire(&t->state);
 	struct wf_kthread *k = wf_own_kthread();
@@ -98,19 +100,39 @@ bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
 		uint32_t to = (uint32_t)reason << WF_REASON_SHIFT;
 
 		if (now != WF_PARKING && now != WF_PARKED)
-			return false;
+			return WF_RUNNING;
 		if (reason == WF_WAKE_INTERRUPTED && !(s & WF_INTR))
-			return false;
-		/* PARKED: its registers are saved and we push. PARKING: it is still on a CPU, its successor pushes. */
+			return WF_RUNNING;
 		to |= now == WF_PARKED ? WF_READY : WF_WOKEN;
 		if (!wf_cas(&t->state, &s, to))
 			continue;
 		k->count.unparks++;
 		WF_TRACE(k, WF_EV_UNPARK, t->tid, reason);
-		if (now == WF_PARKED)
-			wf_worker_ready(t);
-		return true;
+		return now;
 	}
+}
+
+bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
+{
+	enum wf_state was = win(t, reason);
+
+	if (was == WF_PARKED)
+		wf_worker_ready(t);
+	return was != WF_RUNNING;
+}
+
+bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *w)
+{
+	enum wf_state was = win(t, reason);
+
+	if (was == WF_PARKED) {
+		wf_store_relaxed(&t->gathers, true);
+		if (w == wf_own_kthread()->worker)
+			wf_worker_ready(t);
+		else
+			wf_worker_ready_on(w, t);
+	}
+	return was != WF_RUNNING;
 }
 
 void wf_yield(void)

@@ -32,6 +32,9 @@ enum wf_reason wf_park_abort(void);
 /* True when this call made t runnable. */
 bool wf_unpark(struct wf_thread *t, enum wf_reason reason);
 
+/* The same, to run on w (ours, or one that runs somebody now) because it waits for a lock; see gather.h. */
+bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *w);
+
 /* Let others run first; returns at once when nobody waits. */
 WF_PARKS void wf_yield(void);
 

@@ -45,19 +45,20 @@ static void append(struct wf_array *a, struct wf_thread *t)
 	a->bitmap |= 1ul << level;
 }
 
-static struct wf_thread *take_first(struct wf_array *a)
+/* The list whose head is next in turn, or NULL. */
+static struct wf_level *first_of(struct wf_array *a)
 {
-	struct wf_thread *t;
-	unsigned level;
-
 	if (a->woken.head)
-		return take_from(&a->woken);
-	if (!a->bitmap)
-		return NULL;
-	level = (unsigned)__builtin_ctzl(a->bitmap);
-	t = take_from(&a->level[level]);
-	if (!a->level[level].head)
-		a->bitmap &= ~(1ul << level);
+		return &a->woken;
+	return a->bitmap ? &a->level[__builtin_ctzl(a->bitmap)] : NULL;
+}
+
+static struct wf_thread *take_first(struct wf_array *a, struct wf_level *l)
+{
+	struct wf_thread *t = take_from(l);
+
+	if (!l->head && l != &a->woken)
+		a->bitmap &= ~(1ul << (l - a->level));
 	return t;
 }
 
@@ -84,15 +85,18 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 	unlock(q);
 }
 
-static struct wf_thread *take_queued(struct wf_runq *q)
+/* leaves_gathered: NULL instead of a thread that gathers at a lock. */
+static struct wf_thread *take_queued(struct wf_runq *q, bool leaves_gathered)
 {
-	struct wf_thread *t = take_first(&q->array[q->active]);
+	struct wf_level *l = first_of(&q->array[q->active]);
 
-	if (!t) {
+	if (!l) {
 		q->active = !q->active;
-		t = take_first(&q->array[q->active]);
+		l = first_of(&q->array[q->active]);
 	}
-	return t;
+	if (!l || (leaves_gathered && l->head->gathers))
+		return NULL;
+	return take_first(&q->array[q->active], l);
 }
 
 struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
@@ -111,7 +115,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 		q->handoff_streak++;
 		*out_new_slice = false;
 	} else {
-		t = take_queued(q);
+		t = take_queued(q, false);
 		q->handoff_streak = 0;
 	}
 	if (t)
@@ -129,9 +133,9 @@ void wf_runq_end_handoff(struct wf_runq *q)
 	unlock(q);
 }
 
-uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_handoff)
+uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed)
 {
-	struct wf_thread *taken[STEAL_MAX];
+	struct wf_thread *taken[STEAL_MAX], *handoff;
 	uint32_t want, n = 0;
 
 	/* The kernel may have descheduled the holder: a thief has other victims. */
@@ -139,10 +143,14 @@ uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_hando
 		return 0;
 	want = wf_runq_nr(from) - (from->handoff ? 1 : 0);
 	want = WF_MIN((want + 1) / 2, (uint32_t)STEAL_MAX);
-	while (n < want && (taken[n] = take_queued(from)))
+	while (n < want && (taken[n] = take_queued(from, true)))
 		n++;
-	if (!n && take_handoff && from->handoff) {
-		taken[n++] = from->handoff;
+	if (!n && greed == WF_GREED_ALL)
+		n = (taken[0] = take_queued(from, false)) != NULL;
+	handoff = from->handoff;
+	if (!n && greed != WF_GREED_NONE && handoff &&
+	    (greed == WF_GREED_ALL || !handoff->gathers)) {
+		taken[n++] = handoff;
 		from->handoff = NULL;
 	}
 	wf_store_relaxed(&from->nr, wf_runq_nr(from) - n);

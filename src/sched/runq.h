@@ -48,8 +48,14 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
 struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice);
 /* The running thread did not give way in time: the thread that it woke last waits like all others. */
 void wf_runq_end_handoff(struct wf_runq *q);
-/* Move up to half of from into to, at most 32; never the hand-off slot unless nothing else is there and take_handoff. */
-uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, bool take_handoff);
+enum wf_greed {
+	WF_GREED_NONE, /* leave the hand-off slot, and threads that gather at a lock with all behind them */
+	WF_GREED_HANDOFF, /* take the hand-off slot if nothing else is there */
+	WF_GREED_ALL,     /* take a thread that gathers, too, but only one */
+};
+
+/* Move up to half of from into to, at most 32. */
+uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed);
 
 WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
 {

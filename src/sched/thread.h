@@ -28,7 +28,7 @@ struct wf_worker;
  *   PARKING -> PARKED   the successor     CAS, after the registers were saved
  *   WOKEN   -> READY    the successor     its CAS lost: it pushes the thread
  *   PARKED  -> READY    a waker           CAS; the winner, and nobody else, pushes the thread
- *   RUNNING -> READY    the successor     yield, preemption, or a call that lost its worker; then push
+ *   RUNNING -> READY    the successor     yield, preemption, wf_gather_join(), or a call that lost its worker; then push
  *   RUNNING -> DEAD     the thread        then the successor releases it: the stack is free only after the switch
  *   DEAD    -> FREE     the successor
  *
@@ -98,6 +98,8 @@ struct wf_thread {
 	bool breaks_call;
 	/* (o) 0..15: up with every slice used whole, down with every park */
 	uint8_t hog;
+	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs: not for thieves in a hurry; see gather.h */
+	bool gathers;
 	uint8_t parks_after_wake; /* (o) 0..15: how often a wake was soon followed by a park */
 	uint32_t tid;             /* (p) */
 	uint64_t wait_what;       /* (o) */

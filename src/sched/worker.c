@@ -113,6 +113,14 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_idle_wake();
 }
 
+void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t)
+{
+	wf_inbox_push(w, t);
+	wf_fence_seq_cst(&w->inbox); /* as above */
+	if (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))
+		wf_idle_wake();
+}
+
 struct wf_thread *wf_worker_pick(struct wf_worker *w)
 {
 	struct wf_thread *t;
@@ -259,6 +267,10 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 	case WF_PREV_PREEMPT:
 		wf_store_release(&t->state, WF_READY);
 		push_prev(k, t, action == WF_PREV_YIELD ? WF_PLACE_EXPIRED : WF_PLACE_TAIL);
+		break;
+	case WF_PREV_JOIN:
+		wf_store_release(&t->state, WF_READY);
+		wf_worker_ready_on(k->joins, t);
 		break;
 	case WF_PREV_REHOME:
 		wf_store_release(&t->state, WF_READY);

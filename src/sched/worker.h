@@ -21,6 +21,7 @@ enum wf_prev_action {
 	WF_PREV_PARK,    /* commit PARKING -> PARKED, or push if already woken */
 	WF_PREV_YIELD,   /* push behind its equals */
 	WF_PREV_PREEMPT, /* push: its slice is over */
+	WF_PREV_JOIN,    /* push on another worker, kthread.joins */
 	WF_PREV_REHOME,  /* its call returned without a worker: push where it can run */
 	WF_PREV_DEAD,    /* release it */
 };
@@ -38,6 +39,7 @@ struct wf_kthread {
 	void *loop_sp;            /* (o) the scheduler's own context, while a thread runs */
 	struct wf_thread *prev;   /* (o) switched away from, not yet dealt with */
 	uint32_t prev_action;     /* (o) */
+	struct wf_worker *joins;  /* (o) for WF_PREV_JOIN */
 	/* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
 	uint32_t insys;
 	uint32_t kick_sent;  /* (a) one kick outstanding at most */
@@ -129,6 +131,8 @@ WF_INLINE struct wf_thread *wf_self(void)
 
 /* Put a READY thread where it will run. From any weft kernel thread. */
 void wf_worker_ready(struct wf_thread *t);
+/* The same on a worker that is not ours, and runs somebody as far as we know. */
+void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t);
 /* The inbox: push from anywhere, take everything from anywhere. Oldest first on take. */
 void wf_inbox_push(struct wf_worker *w, struct wf_thread *t);
 struct wf_thread *wf_inbox_take(struct wf_worker *w);

@@ -174,7 +174,7 @@ TEST(a_park_given_up_keeps_the_reason)
 
 TEST(an_unpark_that_is_not_atomic_is_caught)
 {
-	model_catches(wakers, "wf_unpark", "cas");
+	model_catches(wakers, "win", "cas");
 }
 
 TEST(a_commit_that_is_not_atomic_is_caught)

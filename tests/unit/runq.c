@@ -155,7 +155,7 @@ TEST(a_thief_takes_half)
 	reset();
 	for (int i = 0; i < 10; i++)
 		push(i, i % 2 ? WF_PLACE_TAIL : WF_PLACE_EXPIRED);
-	CHECK_EQ(wf_runq_steal(&other, &q, false), 5);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 5);
 	CHECK_EQ(wf_runq_nr(&q), 5);
 	CHECK_EQ(wf_runq_nr(&other), 5);
 	for (int i = 0; i < 5; i++) {
@@ -170,25 +170,45 @@ TEST(a_thief_takes_the_last_one_and_not_too_many)
 {
 	reset();
 	push(0, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, false), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 1);
 	CHECK_EQ(wf_runq_nr(&q), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, true), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 0);
 	for (int i = 1; i < NR; i++)
 		push(i, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, true), 32);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 32);
 }
 
 TEST(a_hand_off_is_stolen_only_when_asked_for)
 {
 	reset();
 	push(0, WF_PLACE_HANDOFF);
-	CHECK_EQ(wf_runq_steal(&other, &q, false), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, true), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 1);
 	CHECK_EQ(wf_runq_nr(&q), 0);
 	push(1, WF_PLACE_HANDOFF);
 	push(2, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, true), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 1);
 	CHECK_EQ(pop(&q), 1);
+}
+
+TEST(threads_that_gather_at_a_lock_are_left_to_the_greedy_one_at_a_time)
+{
+	reset();
+	for (int i = 0; i < 4; i++) {
+		push(i, WF_PLACE_WOKEN);
+		threads[i].gathers = true;
+	}
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL), 1);
+	CHECK_EQ(pop(&other), 0);
+	CHECK_EQ(wf_runq_nr(&q), 3);
+	push(4, WF_PLACE_HANDOFF);
+	threads[4].gathers = true;
+	CHECK_EQ(pop(&q), 4);
+	for (int i = 1; i < 4; i++)
+		CHECK_EQ(pop(&q), i);
+	for (int i = 0; i < 5; i++)
+		threads[i].gathers = false;
 }
 
 TEST(a_locked_queue_is_not_waited_for)
@@ -196,7 +216,7 @@ TEST(a_locked_queue_is_not_waited_for)
 	reset();
 	push(0, WF_PLACE_TAIL);
 	wf_spin_lock(&q.lock);
-	CHECK_EQ(wf_runq_steal(&other, &q, true), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 0);
 	wf_spin_unlock(&q.lock);
 }
 
@@ -229,7 +249,8 @@ TEST(random_operations_lose_nobody)
 			}
 			break;
 		case 1:
-			(void)wf_runq_steal(from == &q ? &other : &q, from, seed >> 50 & 1);
+			(void)wf_runq_steal(from == &q ? &other : &q, from,
+					    (enum wf_greed)(seed >> 50 & 1));
 			break;
 		default:
 			if (queued[i])

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Contenders of a lock on one worker; see gather.h. */
+#include "sched/gather.h"
+#include "sched/park.h"
+#include "sched/runtime.h"
+
+#define BRIEF_CYCLES 300u /* about 100 ns: one move of a cache line */
+#define SCORE_MAX 15u
+
+void wf_gather_waits(struct wf_gather *g)
+{
+	if (wf_rt.nr_workers > 1)
+		g->waited_at = wf_cpu_cycles();
+}
+
+void wf_gather_missed(struct wf_gather *g)
+{
+	if (wf_rt.nr_workers > 1)
+		wf_store_relaxed(&g->score, WF_MIN(g->score + 1, SCORE_MAX));
+}
+
+static void learn_from_wake(struct wf_gather *g)
+{
+	bool is_brief = wf_cpu_cycles() - g->waited_at < BRIEF_CYCLES;
+
+	wf_store_relaxed(&g->score, is_brief ? WF_MIN(g->score + 4, SCORE_MAX) : g->score / 4);
+	g->waited_at = 0;
+}
+
+static bool is_running(struct wf_worker *w)
+{
+	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+
+	return k && wf_load_relaxed(&k->cur);
+}
+
+bool wf_gather_unpark(struct wf_gather *g, struct wf_thread *t)
+{
+	struct wf_worker *w = wf_load_relaxed(&wf_own_kthread()->worker), *home = g->home;
+
+	if (g->waited_at)
+		learn_from_wake(g);
+	if (!w || g->score < WF_GATHERS)
+		return wf_unpark(t, WF_WAKE_EVENT);
+	if (home && home != w && is_running(home))
+		return wf_unpark_on(t, WF_WAKE_EVENT, home);
+	wf_store_relaxed(&g->home, w);
+	return wf_unpark_on(t, WF_WAKE_EVENT, w);
+}
+
+void wf_gather_join(struct wf_gather *g)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *home = wf_load_relaxed(&g->home);
+
+	if (wf_load_relaxed(&g->score) < WF_GATHERS || !home || home == k->worker ||
+	    !is_running(home))
+		return;
+	wf_store_relaxed(&k->cur->gathers, true);
+	k->joins = home;
+	wf_worker_switch_away(WF_PREV_JOIN);
+}
