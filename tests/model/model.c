@@ -470,8 +470,7 @@ void model_pause(const char *func)
 {
 	struct cpu *c = &m.cpus[m.cur];
 
-	if (!m.is_running ||
-	    !strcmp(func, "search")) /* a delay, which means nothing here */
+	if (!m.is_running || !strcmp(func, "search")) /* a delay, which means nothing here */
 		return;
 	c->state = CPU_SPINS;
 	c->seen_writes = m.writes;
