@@ -42,6 +42,12 @@ struct lx_futex_wait {
 	bool is_lock;        /* (q) the word looks like a contended lock */
 };
 
+/* An area for restartable sequences, registered with us only; see sysc_rseq(). */
+struct lx_rseq {
+	uintptr_t area; /* 0: none */
+	uint32_t bytes, signature;
+};
+
 /* (legend: sched/thread.h) */
 struct lx_thread {
 	struct wf_thread base;
@@ -50,6 +56,7 @@ struct lx_thread {
 	uint32_t *child_tid;      /* (o) cleared and woken when the thread has left its stack */
 	struct wf_list exit_link; /* (q) in the futex bucket of child_tid */
 	uint32_t *robust_head;    /* (o) struct robust_list_head */
+	struct lx_rseq rseq;      /* (o) */
 
 	struct wf_spin sig_lock;
 	uint64_t sig_mask; /* (o) written by the thread; (a) read by posters */
@@ -108,10 +115,18 @@ WF_INLINE uint32_t lx_tid(const struct lx_thread *t)
 /* The live thread that a tid argument names (0: the caller), or NULL. */
 struct lx_thread *lx_by_tid(uint32_t tid);
 
-/* sp lies on the alternate stack s. */
-WF_INLINE bool lx_is_on_stack(const struct wf_stack_t *s, uintptr_t sp)
+#define LX_SS_AUTODISARM (int)(1u << 31)
+
+/*
+ * What sp means for the alternate stack s: SS_DISABLE (there is none), SS_ONSTACK or 0. One that disarms itself
+ * is gone while a handler runs on it, so nobody is on it.
+ */
+WF_INLINE int lx_altstack_state(const struct wf_stack_t *s, uintptr_t sp)
 {
-	return s->size && sp - (uintptr_t)s->sp <= s->size && sp > (uintptr_t)s->sp;
+	if (!s->size)
+		return 2 /* SS_DISABLE */;
+	return !(s->flags & LX_SS_AUTODISARM) && sp - (uintptr_t)s->sp <= s->size &&
+	       sp > (uintptr_t)s->sp;
 }
 
 /* What the gate tells us about patched code; registered by attach.c. */
@@ -227,7 +242,9 @@ void lx_timer_forget(void);
 void lx_credentials_answer(struct wf_kthread *k);
 void lx_credentials_forget(void);
 
-/* identity.c: hook of the scheduler, see sched/driver.h. */
+/* identity.c: policy and priorities of a new thread; see also sched.h. */
+void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);
+/* hook of the scheduler, see sched/driver.h. */
 void lx_place(struct wf_kthread *k, struct wf_thread *t);
 
 /* The process ends: every lock on a robust list passes on. */

@@ -50,6 +50,8 @@ long sysc_fcntl(struct wf_frame *f)
 
 	if (WF_ARG1(f) == F_SETLKW || WF_ARG1(f) == F_OFD_SETLKW)
 		return lock_file(f);
+	if (WF_ARG1(f) == F_SETOWN || WF_ARG1(f) == F_SETOWN_EX)
+		return sysc_fcntl_owner(f);
 	ret = lx_blocking(f, false);
 	switch (WF_ARG1(f)) {
 	case F_SETFL:

@@ -67,12 +67,23 @@ long lx_fdwait_until_ready(struct lx_fdwait *w)
 
 long lx_fdwait_poll_then_call(struct wf_frame *f, int fd, uint32_t events)
 {
+	return lx_fdwait_poll_then_call_if(f, fd, events, NULL);
+}
+
+long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t events,
+				 bool (*may_wait)(const struct wf_frame *f))
+{
 	struct lx_fdwait w;
+	bool is_ready;
 	long ret;
 
 	lx_fdwait_init(&w, fd, events);
+	is_ready = may_wait && is_ready_now(fd, events);
+	if (may_wait && !is_ready && !may_wait(f))
+		return lx_blocking(f, false);
 	do {
-		ret = lx_fdwait_until_ready(&w);
+		ret = is_ready ? 1 : lx_fdwait_until_ready(&w);
+		is_ready = false;
 		if (ret < 0)
 			break;
 		ret = ret ? lx_breakable(f) : lx_blocking(f, false);

@@ -63,6 +63,9 @@ WF_INLINE long lx_fdwait_done(const struct lx_fdwait *w, long ret)
 WF_PARKS long lx_fdwait_until_ready(struct lx_fdwait *w);
 /* Poll, then the real call; and again should somebody else have been faster. */
 WF_PARKS long lx_fdwait_poll_then_call(struct wf_frame *f, int fd, uint32_t events);
+/* The same for calls on descriptors that may never become ready: may_wait is asked before the first wait. */
+WF_PARKS long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t events,
+					  bool (*may_wait)(const struct wf_frame *f));
 
 bool lx_fdwait_is_nonblocking(int fd);
 

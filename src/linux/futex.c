@@ -18,9 +18,10 @@
 #include "sched/gather.h"
 
 #define BUCKETS 4096u
-#define FUTEX_CMD 0x7f
+#define FUTEX_CMD (~(uint32_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))
 #define LOCK_CONTENDED 2 /* of the usual three-state lock; a wrong guess costs a little time only */
 #define TID_MASK 0x3fffffffu
+#define USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends */
 #define WAITERS 0x80000000u
 #define OWNER_DIED 0x40000000u
 
@@ -404,15 +405,16 @@ static long lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
 				ret = seen == value ? 1 : -EAGAIN;
 		} else if (ret == 0 && (value & TID_MASK) == lx_tid(self)) {
 			ret = -EDEADLK;
-		} else if (ret == 0 && is_try) {
-			ret = -EWOULDBLOCK;
 		} else if (ret == 0 && !lx_by_tid(value & TID_MASK)) {
 			ret = -ESRCH;
 		} else if (ret == 0) {
+			/* as the kernel: also by who only tries */
 			ret = wf_arch_cas32(addr, &seen, value | WAITERS);
 			if (ret == 0 && seen != value)
 				ret = -EAGAIN;
-			if (ret == 0)
+			else if (ret == 0 && is_try)
+				ret = -EWOULDBLOCK;
+			else if (ret == 0)
 				enqueue(b, &self->futex, addr, ~0u, true);
 		}
 		wf_spin_unlock(&b->lock);
@@ -476,35 +478,62 @@ static long wait_shared(struct wf_frame *f)
 	return lx_blocking_call(__NR_futex, args, true, LX_RESTART_SYS);
 }
 
+static long check_address(const uint32_t *addr)
+{
+	if ((uintptr_t)addr & 3)
+		return -EINVAL;
+	return (uintptr_t)addr < USER_END ? 0 : -EFAULT;
+}
+
+/* How many FUTEX_WAKE wakes: the kernel counts before it compares, so 0 and less mean 1. */
+static uint32_t wake_count(uint32_t val)
+{
+	return (int32_t)val < 1 ? 1 : val;
+}
+
+/* Looked at first, as the kernel does: a bad timeout, and a clock for an operation that has none. */
+static long read_deadline(uint32_t op, const void *timeout, int64_t *out)
+{
+	uint32_t cmd = op & FUTEX_CMD;
+	int clock = op & FUTEX_CLOCK_REALTIME ? 0 : 1;
+	bool is_clocked = cmd == FUTEX_WAIT_BITSET || cmd == FUTEX_LOCK_PI2;
+	long ret = cmd > FUTEX_LOCK_PI2 ? -ENOSYS : 0;
+
+	if (timeout && cmd == FUTEX_WAIT)
+		ret = lx_deadline_relative(timeout, out);
+	else if (timeout && cmd == FUTEX_LOCK_PI)
+		ret = lx_deadline_absolute(timeout, 0, out);
+	else if (timeout && is_clocked)
+		ret = lx_deadline_absolute(timeout, clock, out);
+	return ret == 0 && clock == 0 && !is_clocked ? -ENOSYS : ret;
+}
+
 long sysc_futex(struct wf_frame *f)
 {
 	uint32_t *addr = (uint32_t *)WF_ARG0(f), *addr2 = (uint32_t *)WF_ARG4(f);
 	uint32_t op = (uint32_t)WF_ARG1(f), val = (uint32_t)WF_ARG2(f);
 	uint32_t val2 = (uint32_t)WF_ARG3(f), val3 = (uint32_t)WF_ARG5(f);
 	const void *timeout = (const void *)WF_ARG3(f);
-	int clock = op & FUTEX_CLOCK_REALTIME ? 0 : 1;
 	bool is_shared = !(op & FUTEX_PRIVATE_FLAG);
 	int64_t deadline = WF_NEVER;
 	uint32_t cmd = op & FUTEX_CMD;
-	long ret = 0;
+	long ret = read_deadline(op, timeout, &deadline);
 
-	if ((uintptr_t)addr & 3)
-		return -EINVAL;
+	if (ret == 0)
+		ret = check_address(addr);
+	if (ret < 0)
+		return ret;
 	switch (cmd) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
 		if (is_shared && !is_exit_word(addr))
 			return wait_shared(f);
-		if (timeout)
-			ret = cmd == FUTEX_WAIT ? lx_deadline_relative(timeout, &deadline)
-						: lx_deadline_absolute(timeout, clock, &deadline);
-		if (ret < 0)
-			return ret;
 		return wait_on(addr, val, cmd == FUTEX_WAIT ? ~0u : val3, deadline);
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 		if (cmd == FUTEX_WAKE_BITSET && !val3)
 			return -EINVAL;
+		val = wake_count(val);
 		ret = (long)wake(addr, val, cmd == FUTEX_WAKE ? ~0u : val3);
 		if (is_shared && (uint32_t)ret < val) {
 			long more = sys6(__NR_futex, addr, op, val - (uint32_t)ret, 0, 0, val3);
@@ -516,22 +545,21 @@ long sysc_futex(struct wf_frame *f)
 	case FUTEX_CMP_REQUEUE:
 		if (is_shared)
 			return lx_raw(f);
-		if ((uintptr_t)addr2 & 3 || (int)val < 0 || (int)val2 < 0)
+		if ((int)val < 0 || (int)val2 < 0)
 			return -EINVAL;
+		ret = check_address(addr2);
+		if (ret < 0)
+			return ret;
 		return requeue(addr, val, val2, addr2, cmd == FUTEX_CMP_REQUEUE ? &val3 : NULL);
 	case FUTEX_WAKE_OP:
 		if (is_shared)
 			return lx_raw(f);
-		if ((uintptr_t)addr2 & 3)
-			return -EINVAL;
-		return wake_op(addr, val, addr2, val2, val3);
-	case FUTEX_LOCK_PI:
-	case FUTEX_LOCK_PI2:
-		if (timeout)
-			ret = lx_deadline_absolute(timeout, cmd == FUTEX_LOCK_PI ? 0 : clock,
-						   &deadline);
+		ret = check_address(addr2);
 		if (ret < 0)
 			return ret;
+		return wake_op(addr, wake_count(val), addr2, wake_count(val2), val3);
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
 		return lock_pi(addr, deadline, false);
 	case FUTEX_TRYLOCK_PI:
 		return lock_pi(addr, WF_NEVER, true);

@@ -8,7 +8,9 @@
 #include "linux/abi.h"
 #include "linux/calls.h"
 #include "linux/names.h"
+#include "linux/policy.h"
 
+#include <linux/capability.h>
 #include <linux/fcntl.h>
 #include <linux/memfd.h>
 #include <linux/prctl.h>
@@ -16,8 +18,7 @@
 
 #define MADV_DONTNEED 4
 
-/* The thread of ours that a tid argument names; *out_foreign when it is another process's. */
-static struct lx_thread *named(uint32_t tid, bool *out_foreign)
+struct lx_thread *lx_sched_named(uint32_t tid, bool *out_foreign)
 {
 	struct lx_thread *t = lx_by_tid(tid);
 
@@ -25,14 +26,20 @@ static struct lx_thread *named(uint32_t tid, bool *out_foreign)
 	return t;
 }
 
+uint32_t lx_sched_plain(uint32_t policy)
+{
+	return policy & ~(uint32_t)SCHED_RESET_ON_FORK;
+}
+
 static bool is_realtime(uint32_t policy)
 {
+	policy = lx_sched_plain(policy);
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
 static long check_policy(uint32_t policy, int priority)
 {
-	policy &= ~(uint32_t)SCHED_RESET_ON_FORK;
+	policy = lx_sched_plain(policy);
 	if (policy != SCHED_NORMAL && policy != SCHED_BATCH && policy != SCHED_IDLE &&
 	    !is_realtime(policy))
 		return -EINVAL;
@@ -52,7 +59,29 @@ static long may_be_realtime(uint32_t policy, int priority)
 	return ret;
 }
 
-static long set_policy(struct lx_thread *t, uint32_t policy, int priority)
+/* Real-time before everything, idle behind everything. */
+static uint8_t level_of(const struct lx_thread *t)
+{
+	if (is_realtime(t->policy))
+		return 0;
+	return lx_sched_plain(t->policy) == SCHED_IDLE ? WF_LEVELS - 1
+						       : (uint8_t)(WF_LEVEL_NORMAL + t->nice);
+}
+
+void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent)
+{
+	t->policy = parent->policy;
+	t->priority = parent->priority;
+	t->nice = parent->nice;
+	if (t->policy & SCHED_RESET_ON_FORK) {
+		t->policy = is_realtime(t->policy) ? SCHED_NORMAL : lx_sched_plain(t->policy);
+		t->priority = 0;
+		t->nice = WF_MAX(t->nice, 0);
+	}
+	t->base.level = level_of(t);
+}
+
+long lx_sched_set_policy(struct lx_thread *t, uint32_t policy, int priority)
 {
 	long ret = check_policy(policy, priority);
 
@@ -60,19 +89,16 @@ static long set_policy(struct lx_thread *t, uint32_t policy, int priority)
 		ret = may_be_realtime(policy, priority);
 	if (ret < 0)
 		return ret;
-	t->policy = policy & ~(uint32_t)SCHED_RESET_ON_FORK;
+	t->policy = policy;
 	t->priority = priority;
-	/* Real-time before everything, idle behind everything. */
-	t->base.level = is_realtime(policy)    ? 0
-			: policy == SCHED_IDLE ? WF_LEVELS - 1
-					       : (uint8_t)(WF_LEVEL_NORMAL + t->nice);
+	t->base.level = level_of(t);
 	return 0;
 }
 
 long sysc_sched_setscheduler(struct wf_frame *f)
 {
 	bool foreign;
-	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
+	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 	int priority = 0;
 
 	if (foreign)
@@ -81,13 +107,13 @@ long sysc_sched_setscheduler(struct wf_frame *f)
 		return -EINVAL;
 	if (wf_arch_copy(&priority, (const void *)WF_ARG2(f), sizeof(priority)) < 0)
 		return WF_ARG2(f) ? -EFAULT : -EINVAL;
-	return t ? set_policy(t, (uint32_t)WF_ARG1(f), priority) : -ESRCH;
+	return t ? lx_sched_set_policy(t, (uint32_t)WF_ARG1(f), priority) : -ESRCH;
 }
 
 long sysc_sched_setparam(struct wf_frame *f)
 {
 	bool foreign;
-	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
+	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 	int priority = 0;
 
 	if (foreign)
@@ -96,13 +122,13 @@ long sysc_sched_setparam(struct wf_frame *f)
 		return -EINVAL;
 	if (wf_arch_copy(&priority, (const void *)WF_ARG1(f), sizeof(priority)) < 0)
 		return -EFAULT;
-	return t ? set_policy(t, t->policy, priority) : -ESRCH;
+	return t ? lx_sched_set_policy(t, t->policy, priority) : -ESRCH;
 }
 
 long sysc_sched_getscheduler(struct wf_frame *f)
 {
 	bool foreign;
-	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
+	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 
 	if (foreign || (int)WF_ARG0(f) < 0)
 		return lx_raw(f);
@@ -112,7 +138,7 @@ long sysc_sched_getscheduler(struct wf_frame *f)
 long sysc_sched_getparam(struct wf_frame *f)
 {
 	bool foreign;
-	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
+	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 
 	if (foreign || (int)WF_ARG0(f) < 0)
 		return lx_raw(f);
@@ -153,7 +179,7 @@ void lx_place(struct wf_kthread *k, struct wf_thread *base)
 long sysc_sched_setaffinity(struct wf_frame *f)
 {
 	bool foreign;
-	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
+	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 	uint64_t want[ARRAY_LEN(t->affinity)] = { 0 }, have[ARRAY_LEN(t->affinity)] = { 0 };
 	size_t bytes = WF_MIN(WF_ARG1(f), sizeof(want));
 	struct wf_kthread *k;
@@ -161,10 +187,10 @@ long sysc_sched_setaffinity(struct wf_frame *f)
 
 	if (foreign)
 		return lx_raw(f);
-	if (!t)
-		return -ESRCH;
 	if (wf_arch_copy(want, (const void *)WF_ARG2(f), bytes) < 0)
 		return -EFAULT;
+	if (!t)
+		return -ESRCH;
 	if (allowed(have, sizeof(have)) < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
@@ -188,17 +214,19 @@ long sysc_sched_setaffinity(struct wf_frame *f)
 long sysc_sched_getaffinity(struct wf_frame *f)
 {
 	bool foreign;
-	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
+	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 	uint64_t mask[ARRAY_LEN(t->affinity)] = { 0 };
 	long bytes;
 
 	if (foreign)
 		return lx_raw(f);
-	if (!t)
-		return -ESRCH;
-	bytes = allowed(mask, WF_MIN(WF_ARG1(f), sizeof(mask)));
+	if (WF_ARG1(f) % sizeof(mask[0]))
+		return -EINVAL;
+	bytes = allowed(mask, WF_MIN((uint32_t)WF_ARG1(f), sizeof(mask)));
 	if (bytes < 0)
 		return bytes;
+	if (!t)
+		return -ESRCH;
 	if (t->has_affinity)
 		__builtin_memcpy(mask, t->affinity, (size_t)bytes);
 	return wf_arch_copy((void *)WF_ARG2(f), mask, (size_t)bytes) < 0 ? -EFAULT : bytes;
@@ -207,12 +235,32 @@ long sysc_sched_getaffinity(struct wf_frame *f)
 long sysc_sched_rr_get_interval(struct wf_frame *f)
 {
 	bool foreign;
-	struct lx_thread *t = named((uint32_t)WF_ARG0(f), &foreign);
+	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 	struct __kernel_timespec ts = { 0, WF_SLICE_NS };
 
-	if (foreign)
+	if (foreign || (int)WF_ARG0(f) < 0)
 		return lx_raw(f);
 	return t ? wf_arch_copy((void *)WF_ARG1(f), &ts, sizeof(ts)) : -ESRCH;
+}
+
+#define RLIMIT_NICE 13
+
+bool lx_sched_may_be_nice(int nice)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	uint64_t limit[2] = { 0, 0 };
+
+	if (sys4(__NR_prlimit64, 0, RLIMIT_NICE, NULL, limit) == 0 &&
+	    (uint64_t)(20 - nice) <= limit[0])
+		return true;
+	return sys2(__NR_capget, &header, data) == 0 && data[0].effective & 1u << CAP_SYS_NICE;
+}
+
+void lx_sched_set_nice(struct lx_thread *t, int nice)
+{
+	t->nice = nice;
+	t->base.level = level_of(t);
 }
 
 /* nice is per thread on Linux; it becomes the run queue level. */
@@ -227,11 +275,9 @@ long sysc_setpriority(struct wf_frame *f)
 	t = lx_by_tid(who);
 	if (!t)
 		return -ESRCH;
-	if (nice < t->nice && sys0(__NR_geteuid) != 0)
+	if (nice < t->nice && !lx_sched_may_be_nice(nice))
 		return -EACCES;
-	t->nice = nice;
-	if (!is_realtime(t->policy))
-		t->base.level = (uint8_t)(WF_LEVEL_NORMAL + nice);
+	lx_sched_set_nice(t, nice);
 	return 0;
 }
 

@@ -66,15 +66,13 @@ long sysc_rt_sigaction(struct wf_frame *f)
 	int sig = (int)WF_ARG0(f);
 	struct sys_sigaction act = { 0 }, old;
 
-	if (WF_ARG3(f) != sizeof(uint64_t) || sig < 1 || sig > WF_NR_SIGNALS)
+	if (WF_ARG3(f) != sizeof(uint64_t))
 		return -EINVAL;
-	if (WF_ARG1(f)) {
-		if (sig == SIGKILL || sig == SIGSTOP)
-			return -EINVAL;
-		if (wf_arch_copy(&act, (const void *)WF_ARG1(f), sizeof(act)) < 0)
-			return -EFAULT;
-		act.mask &= ~LX_UNBLOCKABLE;
-	}
+	if (WF_ARG1(f) && wf_arch_copy(&act, (const void *)WF_ARG1(f), sizeof(act)) < 0)
+		return -EFAULT;
+	if (sig < 1 || sig > WF_NR_SIGNALS || (WF_ARG1(f) && (sig == SIGKILL || sig == SIGSTOP)))
+		return -EINVAL;
+	act.mask &= ~LX_UNBLOCKABLE;
 	wf_spin_lock(&lx.action_lock);
 	old = lx.action[sig];
 	if (WF_ARG1(f)) {
@@ -195,10 +193,10 @@ static long send_to_thread(uint32_t tid, int sig, const struct wf_siginfo *info)
 {
 	struct lx_thread *t = lx_by_tid(tid);
 
+	if (!t)
+		return -ESRCH;
 	if (sig < 0 || sig > WF_NR_SIGNALS)
 		return -EINVAL;
-	if (!t || !tid)
-		return -ESRCH;
 	if (sig == SIGKILL || sig == SIGSTOP)
 		return sys2(__NR_kill, wf_rt.pid, sig);
 	if (sig)
@@ -229,6 +227,18 @@ long sysc_tkill(struct wf_frame *f)
 	return send_to_thread(tid, (int)WF_ARG1(f), &info);
 }
 
+/* Does pid mean this process? As on Linux, each of its threads stands for it. */
+static bool is_ours(int pid)
+{
+	return pid == wf_rt.pid || (pid >= (int)WF_TID_BASE && lx_by_tid((uint32_t)pid));
+}
+
+/* For the kernel: a signal that is none, or that it performs on the whole process. */
+static bool is_for_kernel(int sig)
+{
+	return sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL || sig == SIGSTOP;
+}
+
 /* To ourselves: in user space, since POSIX wants it delivered before the call returns. */
 long sysc_kill(struct wf_frame *f)
 {
@@ -236,9 +246,8 @@ long sysc_kill(struct wf_frame *f)
 	struct wf_siginfo info;
 	long ret;
 
-	if (pid != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
-	    sig == SIGSTOP) {
-		ret = lx_raw(f);
+	if (!is_ours(pid) || is_for_kernel(sig)) {
+		ret = sys2(__NR_kill, is_ours(pid) ? wf_rt.pid : pid, sig);
 		/* A group, and we may be in it. */
 		if (ret == 0 && pid <= 0)
 			lx_door_pass();
@@ -249,16 +258,25 @@ long sysc_kill(struct wf_frame *f)
 	return 0;
 }
 
+/* Only to itself may a thread send what looks as if it came from the kernel or from kill(). */
+static bool is_forged(const struct wf_siginfo *info, uint32_t to)
+{
+	return (info->code >= 0 || info->code == SI_TKILL) && to != lx_tid(lx_self());
+}
+
 long sysc_rt_sigqueueinfo(struct wf_frame *f)
 {
 	int sig = (int)WF_ARG1(f);
 	struct wf_siginfo info;
 
-	if ((int)WF_ARG0(f) != wf_rt.pid || sig < 1 || sig > WF_NR_SIGNALS || sig == SIGKILL ||
-	    sig == SIGSTOP)
+	if (!is_ours((int)WF_ARG0(f)))
 		return lx_raw(f);
 	if (wf_arch_copy(&info, (const void *)WF_ARG2(f), sizeof(info)) < 0)
 		return -EFAULT;
+	if (is_forged(&info, (uint32_t)WF_ARG0(f)))
+		return -EPERM;
+	if (is_for_kernel(sig))
+		return sys2(__NR_kill, wf_rt.pid, sig);
 	info.signo = sig;
 	lx_signal_send_self(sig, &info);
 	return 0;
@@ -272,6 +290,10 @@ long sysc_rt_tgsigqueueinfo(struct wf_frame *f)
 		return lx_raw(f);
 	if (wf_arch_copy(&info, (const void *)WF_ARG3(f), sizeof(info)) < 0)
 		return -EFAULT;
+	if ((int)WF_ARG1(f) <= 0)
+		return -EINVAL;
+	if (is_forged(&info, (uint32_t)WF_ARG1(f)))
+		return -EPERM;
 	info.signo = (int)WF_ARG2(f);
 	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
 }
@@ -280,18 +302,19 @@ long sysc_sigaltstack(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
 	struct wf_stack_t old = self->altstack, fresh;
-	bool is_active = lx_is_on_stack(&old, wf_frame_sp(f));
+	int state = lx_altstack_state(&old, wf_frame_sp(f)), mode;
 
-	old.flags = is_active ? SS_ONSTACK : old.size ? 0 : SS_DISABLE;
+	old.flags = state | (old.flags & LX_SS_AUTODISARM);
 	if (WF_ARG0(f)) {
 		if (wf_arch_copy(&fresh, (const void *)WF_ARG0(f), sizeof(fresh)) < 0)
 			return -EFAULT;
-		if (is_active)
+		if (state == SS_ONSTACK)
 			return -EPERM;
-		if (fresh.flags & ~(SS_DISABLE | SS_ONSTACK | (1 << 31)))
+		mode = fresh.flags & ~LX_SS_AUTODISARM;
+		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
 			return -EINVAL;
-		if (fresh.flags & SS_DISABLE)
-			fresh = (struct wf_stack_t){ .flags = SS_DISABLE };
+		if (mode == SS_DISABLE)
+			fresh = (struct wf_stack_t){ .flags = fresh.flags };
 		else if (fresh.size < lx.min_sigstack)
 			return -ENOMEM;
 		self->altstack = fresh;

@@ -69,7 +69,7 @@ static void default_action(int sig, struct wf_siginfo *info)
 static uintptr_t handler_stack(const struct lx_thread *t, const struct sys_sigaction *act,
 			       uintptr_t sp)
 {
-	if (act->flags & SA_ONSTACK && t->altstack.size && !lx_is_on_stack(&t->altstack, sp))
+	if (act->flags & SA_ONSTACK && lx_altstack_state(&t->altstack, sp) == 0)
 		return (uintptr_t)t->altstack.sp + t->altstack.size;
 	return sp - WF_RED_ZONE;
 }
@@ -86,10 +86,8 @@ static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig
 	frame->uc.link = NULL;
 	frame->uc.sigmask = before;
 	frame->uc.stack = t->altstack;
-	frame->uc.stack.flags = !t->altstack.size ? SS_DISABLE
-				: lx_is_on_stack(&t->altstack, frame->uc.reg[WF_UC_RSP])
-					? SS_ONSTACK
-					: 0;
+	if (t->altstack.flags & LX_SS_AUTODISARM)
+		t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
 	if (!(act->flags & SA_NODEFER))
 		during |= lx_bit(sig);
 	during &= ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP));
@@ -209,6 +207,15 @@ void lx_signal_in_runtime(void *context)
 	}
 }
 
+/* A call that a filter of the program trapped, as the kernel leaves it: rax is its number. */
+static void show_trapped_call(struct wf_frame *f, struct wf_siginfo *info)
+{
+	if (info->signo != SIGSYS || info->code <= 0)
+		return;
+	f->rax = f->nr;
+	info->fault.addr = f->next;
+}
+
 /*
  * The gate's exit: the call is over (f->rax is its result) or was interrupted (rax is -ERESTART*). Runs one
  * handler, which returns to the call's end or to the call itself; or sets f up to do so right away.
@@ -242,6 +249,7 @@ void lx_signal_exit(struct wf_frame *f)
 		}
 		return;
 	}
+	show_trapped_call(f, &info);
 	restarts = is_interrupted &&
 		   (ret == -ERESTARTNOINTR || (ret == -ERESTARTSYS && act.flags & SA_RESTART));
 	if (is_interrupted && !restarts)
@@ -278,6 +286,19 @@ void lx_signal_exit(struct wf_frame *f)
 	wf_arch_enter_handler(frame, act.handler, sig, &frame->info, &frame->uc);
 }
 
+/* What the frame says, unless that is wrong or the thread goes on on the stack that it has. */
+static void restore_altstack(struct lx_thread *t, const struct wf_ucontext *uc)
+{
+	int mode = uc->stack.flags & ~LX_SS_AUTODISARM;
+
+	if (lx_altstack_state(&t->altstack, uc->reg[WF_UC_RSP]) == SS_ONSTACK)
+		return;
+	if (mode == SS_DISABLE)
+		t->altstack = (struct wf_stack_t){ .flags = uc->stack.flags };
+	else if ((mode == 0 || mode == SS_ONSTACK) && uc->stack.size >= lx.min_sigstack)
+		t->altstack = uc->stack;
+}
+
 /*
  * A handler returned; uc is its frame on the program's stack. Afterwards the kernel restores uc: make it a
  * context that it may restore on this kernel thread.
@@ -294,9 +315,7 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 	/* The check in gate.S comes back here when attention was set meanwhile: the first pass said so in link. */
 	if (uc->link != (void *)uc) {
 		uc->link = uc;
-		if (!(uc->stack.flags & SS_DISABLE))
-			t->altstack = (struct wf_stack_t){ .sp = uc->stack.sp,
-							   .size = uc->stack.size };
+		restore_altstack(t, uc);
 		lx_signal_set_mask(t, uc->sigmask);
 		uc->reg[WF_UC_RIP] = lx_gate.to_tramp(uc->reg[WF_UC_RIP]);
 	}
@@ -357,6 +376,28 @@ static bool is_user_access(uint64_t rip)
 	       (rip >= (uint64_t)wf_arch_cas32_begin && rip < (uint64_t)wf_arch_cas32_end);
 }
 
+/*
+ * A real call that we made for t raised a signal: SIGSYS by a filter that the program installed. It is the
+ * program's call, so the thread takes it when it leaves the gate.
+ */
+static bool take_from_call(struct lx_thread *t, int sig, const struct wf_siginfo *info,
+			   struct wf_ucontext *uc)
+{
+	void *handler = lx.action[sig].handler;
+
+	if (!t || (sig != SIGSYS && uc->reg[WF_UC_RIP] != (uint64_t)wf_arch_raw_call_end))
+		return false;
+	if (handler == SIG_DFL || handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
+		struct wf_siginfo copy = *info;
+
+		default_action(sig, &copy); /* forced: neither ignored nor put off */
+	}
+	lx_signal_push_front(t, sig, info);
+	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
+	uc->reg[WF_UC_RAX] = (uint64_t)-ENOSYS;
+	return true;
+}
+
 /* A synchronous fault, on the kernel thread's alternate stack. */
 void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 {
@@ -374,6 +415,8 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		lx_signal_process(sig, info);
 		return;
 	}
+	if (wf_in_own_text(uc->reg[WF_UC_RIP]) && take_from_call(t, sig, info, uc))
+		return;
 	if (!t || (wf_in_own_text(uc->reg[WF_UC_RIP]) && !lx_gate.in_pool(uc->reg[WF_UC_RIP])) ||
 	    act.handler == SIG_DFL || act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
 		/* No handler may run: the default action at the faulting instruction itself, when we return. */

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 
 #define SOL_SOCKET 1
+#define SO_ACCEPTCONN 30
 #define SO_TYPE 3
 #define SOCK_STREAM 1
 #define MSG_OOB 0x1
@@ -131,8 +132,10 @@ long sysc_recvfrom(struct wf_frame *f)
 	struct lx_fdwait w;
 	long ret;
 
-	if (flags & (MSG_DONTWAIT | MSG_ERRQUEUE))
+	if (flags & MSG_DONTWAIT)
 		return lx_raw(f);
+	if (flags & MSG_ERRQUEUE) /* waits on sockets that have no such queue */
+		return lx_blocking(f, false);
 	if (flags & MSG_WAITALL)
 		return recvfrom_all(f);
 	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
@@ -158,8 +161,10 @@ long sysc_recvmsg(struct wf_frame *f)
 	struct lx_fdwait w;
 	long ret = 0;
 
-	if (flags & (MSG_DONTWAIT | MSG_ERRQUEUE)) {
+	if (flags & MSG_DONTWAIT) {
 		ret = lx_raw(f);
+	} else if (flags & MSG_ERRQUEUE) {
+		ret = lx_blocking(f, false);
 	} else if (flags & MSG_WAITALL) {
 		ret = recvmsg_all(f);
 	} else {
@@ -350,9 +355,20 @@ long sysc_sendmmsg(struct wf_frame *f)
 	return done ? (long)done : lx_fdwait_check_sigpipe(ret);
 }
 
+/* What does not listen never becomes ready for accept: the kernel says what is wrong. */
+static bool may_accept(const struct wf_frame *f)
+{
+	int listens = 0, len = sizeof(listens);
+
+	if (f->nr == __NR_accept4 && WF_ARG3(f) & ~(uint64_t)(O_CLOEXEC | O_NONBLOCK))
+		return false;
+	return sys5(__NR_getsockopt, WF_ARG0(f), SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 &&
+	       listens;
+}
+
 long sysc_accept(struct wf_frame *f)
 {
-	long fd = lx_fdwait_poll_then_call(f, (int)WF_ARG0(f), EPOLLIN);
+	long fd = lx_fdwait_poll_then_call_if(f, (int)WF_ARG0(f), EPOLLIN, may_accept);
 
 	if (fd >= 0)
 		wf_fd_made((int)fd, f->nr == __NR_accept4 && WF_ARG3(f) & O_NONBLOCK);

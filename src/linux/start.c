@@ -11,6 +11,7 @@
 #include "linux/abi.h"
 #include "linux/calls.h"
 #include "linux/names.h"
+#include "linux/policy.h"
 
 #include <signal.h>
 
@@ -83,9 +84,14 @@ void lx_signal_restore_kernel(struct lx_thread *t)
 /* The area is registered for the main kernel thread, which the main thread leaves now. */
 static void unregister_rseq(void)
 {
-	if (lx_config.rseq_area)
-		(void)sys4(__NR_rseq, lx_config.rseq_area, lx_config.rseq_bytes, RSEQ_UNREGISTER,
-			   RSEQ_SIGNATURE);
+	if (!lx_config.rseq_area || sys4(__NR_rseq, lx_config.rseq_area, lx_config.rseq_bytes,
+					 RSEQ_UNREGISTER, RSEQ_SIGNATURE) < 0)
+		return;
+	lx.main->rseq = (struct lx_rseq){
+		.area = (uintptr_t)lx_config.rseq_area,
+		.bytes = lx_config.rseq_bytes,
+		.signature = RSEQ_SIGNATURE,
+	};
 }
 
 static void adopt_main(struct lx_thread *t, uint64_t mask)
@@ -108,6 +114,8 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	(void)sys3(__NR_get_robust_list, 0, &t->robust_head, &len);
 	(void)sys2(__NR_prctl, 16 /* PR_GET_NAME */, t->name);
 	t->policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
+	(void)sys2(__NR_sched_getparam, 0, &t->priority);
+	lx_sched_set_nice(t, 20 - (int)WF_MAX(sys2(__NR_getpriority, 0, 0), 1));
 	if (sys2(__NR_prctl, 40 /* PR_GET_TID_ADDRESS */, &tid_address) == 0 && tid_address) {
 		t->child_tid = (uint32_t *)tid_address;
 		lx_exit_word_add(t);

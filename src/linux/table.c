@@ -13,6 +13,13 @@ static long pass(struct wf_frame *f)
 	return lx_blocking(f, false);
 }
 
+/* Interrupted calls are restarted by us, so the kernel has nothing to go on with. */
+static long restart_nothing(struct wf_frame *f)
+{
+	(void)f;
+	return -EINTR;
+}
+
 const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_read] = { sysc_read },
 	[__NR_write] = { sysc_write },
@@ -57,6 +64,8 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_getpriority] = { sysc_getpriority },
 	[__NR_setpriority] = { sysc_setpriority },
 	[__NR_sched_setparam] = { sysc_sched_setparam },
+	[__NR_sched_setattr] = { sysc_sched_setattr },
+	[__NR_sched_getattr] = { sysc_sched_getattr },
 	[__NR_sched_getparam] = { sysc_sched_getparam },
 	[__NR_sched_setscheduler] = { sysc_sched_setscheduler },
 	[__NR_sched_getscheduler] = { sysc_sched_getscheduler },
@@ -114,7 +123,23 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_inotify_init] = { sysc_new_fd },
 	[__NR_inotify_init1] = { sysc_new_fd },
 	[__NR_memfd_create] = { sysc_new_fd },
-	[__NR_pidfd_open] = { sysc_new_fd },
+	[__NR_pidfd_open] = { sysc_pidfd_open },
+	[__NR_setpgid] = { sysc_names_both },
+	[__NR_getpgid] = { sysc_names_first },
+	[__NR_getsid] = { sysc_names_first },
+	[__NR_capget] = { sysc_cap },
+	[__NR_capset] = { sysc_cap },
+	[__NR_ptrace] = { sysc_names_second },
+	[__NR_ioprio_get] = { sysc_ioprio },
+	[__NR_ioprio_set] = { sysc_ioprio },
+	[__NR_migrate_pages] = { sysc_names_first },
+	[__NR_move_pages] = { sysc_names_first },
+	[__NR_perf_event_open] = { sysc_names_second },
+	[__NR_prlimit64] = { sysc_names_first },
+	[__NR_process_vm_readv] = { sysc_names_first },
+	[__NR_process_vm_writev] = { sysc_names_first },
+	[__NR_kcmp] = { sysc_names_both },
+	[__NR_restart_syscall] = { restart_nothing },
 	[__NR_pread64] = { sysc_file_read },
 	[__NR_pwrite64] = { sysc_file_write },
 	[__NR_mq_open] = { sysc_new_fd },
@@ -124,7 +149,6 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_open_by_handle_at] = { sysc_new_fd },
 	[__NR_fanotify_init] = { sysc_new_fd },
 	[__NR_userfaultfd] = { sysc_new_fd },
-	[__NR_perf_event_open] = { sysc_new_fd },
 	[__NR_pidfd_getfd] = { sysc_new_fd },
 	[__NR_io_uring_setup] = { sysc_new_fd },
 	[__NR_io_uring_enter] = { pass },

@@ -42,15 +42,13 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	wf_list_init(&t->exit_link);
 	t->child_tid = NULL;
 	t->robust_head = NULL;
+	t->rseq = (struct lx_rseq){ 0 };
 	t->stack_low = t->stack_high = 0;
 	__builtin_memcpy(t->name, parent->name, sizeof(t->name));
 	__builtin_memcpy(t->affinity, parent->affinity, sizeof(t->affinity));
 	t->has_affinity = parent->has_affinity;
 	t->base.is_pinned = parent->base.is_pinned;
-	t->policy = parent->policy;
-	t->priority = parent->priority;
-	t->nice = parent->nice;
-	t->base.level = parent->base.level;
+	lx_sched_inherit(t, parent);
 	lx_signal_thread_init(t, parent);
 }
 
@@ -146,6 +144,10 @@ long sysc_clone3(struct wf_frame *f)
 		if (c)
 			return -E2BIG;
 	}
+	/* The rest of what the kernel refuses is a process to us, so the kernel sees it. */
+	if (is_thread(args.flags) &&
+	    (args.exit_signal || !(args.flags & CLONE_SIGHAND) || (args.stack && !args.stack_size)))
+		return -EINVAL;
 	r = (struct clone_request){
 		.flags = args.flags,
 		.stack_low = args.stack,
@@ -273,10 +275,10 @@ long sysc_get_robust_list(struct wf_frame *f)
 	size_t len = 24;
 
 	if (!t)
-		return -ESRCH;
+		return lx_raw(f); /* another process's, or nobody's */
 	head = (uintptr_t)t->robust_head;
-	if (wf_arch_copy((void *)WF_ARG1(f), &head, sizeof(head)) < 0 ||
-	    wf_arch_copy((void *)WF_ARG2(f), &len, sizeof(len)) < 0)
+	if (wf_arch_copy((void *)WF_ARG2(f), &len, sizeof(len)) < 0 ||
+	    wf_arch_copy((void *)WF_ARG1(f), &head, sizeof(head)) < 0)
 		return -EFAULT;
 	return 0;
 }
@@ -284,10 +286,34 @@ long sysc_get_robust_list(struct wf_frame *f)
 /*
  * The kernel would register the area with a kernel thread, which a weft thread leaves at any moment. So the
  * area keeps its initial cpu_id of -1 and readers fall back to getcpu; but the call succeeds, since libc
- * treats a failure in a thread whose creator was registered as fatal.
+ * treats a failure in a thread whose creator was registered as fatal. Who else asks, gets the kernel's errors.
  */
+#define RSEQ_BYTES 32
+#define RSEQ_UNREGISTER 1
+
 long sysc_rseq(struct wf_frame *f)
 {
-	(void)f;
+	struct lx_thread *self = lx_self();
+	struct lx_rseq asked = { WF_ARG0(f), (uint32_t)WF_ARG1(f), (uint32_t)WF_ARG3(f) };
+	uint32_t flags = (uint32_t)WF_ARG2(f);
+	bool is_same = self->rseq.area == asked.area && self->rseq.bytes == asked.bytes;
+
+	if (flags & ~(uint32_t)RSEQ_UNREGISTER)
+		return -EINVAL;
+	if (flags || self->rseq.area) {
+		if (!self->rseq.area || !is_same)
+			return -EINVAL;
+		if (self->rseq.signature != asked.signature)
+			return -EPERM;
+		if (!flags)
+			return -EBUSY;
+		self->rseq = (struct lx_rseq){ 0 };
+		return 0;
+	}
+	if (asked.bytes < RSEQ_BYTES || asked.area % RSEQ_BYTES)
+		return -EINVAL;
+	if (asked.area >= 1ull << 47)
+		return -EFAULT;
+	self->rseq = asked;
 	return 0;
 }
