@@ -23,6 +23,8 @@
 #define ERESTARTNOHAND 514        /* EINTR if a handler runs, else restart */
 #define ERESTART_RESTARTBLOCK 516 /* the same, with a deadline kept */
 
+#define LX_SS_AUTODISARM (int)(1u << 31) /* of the flags of an alternate stack */
+
 /* SIGKILL and SIGSTOP, which no mask holds. */
 #define LX_UNBLOCKABLE (1ull << 8 | 1ull << 18)
 #define LX_MAX_NR 512
@@ -31,6 +33,13 @@
 struct lx_sigq {
 	struct wf_list link;
 	struct wf_siginfo info;
+};
+
+/* What is pending for a thread, or for the process. */
+struct lx_pending {
+	struct wf_spin lock;
+	uint64_t set;         /* (a) what can be taken; written under the lock */
+	struct wf_list queue; /* (q) struct lx_sigq, oldest first */
 };
 
 /* What a thread waits for in the futex table; see futex.c. */
@@ -58,7 +67,7 @@ struct lx_thread {
 	uint32_t *robust_head;    /* (o) struct robust_list_head */
 	struct lx_rseq rseq;      /* (o) */
 
-	struct wf_spin sig_lock;
+	struct lx_pending pending;
 	uint64_t sig_mask; /* (o) written by the thread; (a) read by posters */
 	/* (a) the same, but while libc blocks everything for a moment */
 	uint64_t sig_shown_mask;
@@ -66,9 +75,7 @@ struct lx_thread {
 	/* (a) libc blocks everything, and what it will go back to was never seen */
 	bool is_mask_unknown;
 	bool has_saved_mask;        /* (o) */
-	uint64_t sig_pending;       /* (a) bits of sig_queue, written under sig_lock */
 	uint64_t sig_awaited;       /* (a) set of a sigtimedwait() in progress */
-	struct wf_list sig_queue;   /* (q) */
 	struct wf_stack_t altstack; /* (o) */
 
 	uintptr_t stack_low, stack_high; /* (p) from clone3, 0 if unknown */
@@ -83,10 +90,17 @@ struct lx_process {
 	struct lx_thread *main; /* (p) the thread whose tid is the pid */
 	uint32_t nr_threads;    /* (a) alive */
 	struct wf_slab sigqs;   /* struct lx_sigq */
+	uint32_t nr_sigqs;      /* (a) in queues of ours */
 	struct wf_spin action_lock;
 	struct sys_sigaction action[WF_NR_SIGNALS + 1]; /* (q) what the program installed */
-	uint64_t parked;       /* (a) signals left pending in the kernel: nobody wants them */
-	size_t min_sigstack;   /* (c) */
+	/* for the process, and wanted by some thread when they came: any thread may take them */
+	struct lx_pending shared WF_ALIGNED(WF_CACHE_LINE);
+	uint64_t parked;    /* (a) signals left pending in the kernel: nobody wants them */
+	uint64_t to_park;   /* (a) of shared: the door shall move them there if nobody wants them */
+	uint64_t signalfds; /* (a) what a signalfd was ever made for */
+	bool knows_signalfds;  /* (a) also those from before there were threads */
+	uint32_t nr_unparking; /* (a) threads that wait for the door to fetch parked signals */
+	bool is_execing;       /* (a) everything belongs in the kernel */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
 
@@ -115,19 +129,12 @@ WF_INLINE uint32_t lx_tid(const struct lx_thread *t)
 /* The live thread that a tid argument names (0: the caller), or NULL. */
 struct lx_thread *lx_by_tid(uint32_t tid);
 
-#define LX_SS_AUTODISARM (int)(1u << 31)
-
-/*
- * What sp means for the alternate stack s: SS_DISABLE (there is none), SS_ONSTACK or 0. One that disarms itself
- * is gone while a handler runs on it, so nobody is on it.
- */
-WF_INLINE int lx_altstack_state(const struct wf_stack_t *s, uintptr_t sp)
-{
-	if (!s->size)
-		return 2 /* SS_DISABLE */;
-	return !(s->flags & LX_SS_AUTODISARM) && sp - (uintptr_t)s->sp <= s->size &&
-	       sp > (uintptr_t)s->sp;
-}
+/* Alternate stacks; sigcalls.c. A handler returns to sp: the stack becomes what its frame says, if the kernel would allow it. */
+void lx_altstack_restore(struct lx_thread *t, const struct wf_stack_t *s, uintptr_t sp);
+/* sp lies on s, and s is not one that a handler has disarmed. */
+bool lx_is_on_alternate(const struct wf_stack_t *s, uintptr_t sp);
+/* Under lx.action_lock: the handler of sig is gone, SA_RESETHAND. */
+void lx_action_reset(int sig);
 
 /* What the gate tells us about patched code; registered by attach.c. */
 struct lx_gate_ops {
@@ -176,6 +183,15 @@ long wf_arch_copy(void *dst, const void *src, size_t n);
 long wf_arch_load32(const uint32_t *p, uint32_t *out);
 long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
 
+/* Queues of pending signals; sigqueue.c. */
+void lx_pending_init(struct lx_pending *p);
+/* 0. New, not from the kernel: or -EAGAIN, by the limit of queued signals. */
+long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info, bool is_new);
+void lx_pending_push_front(struct lx_pending *p, int sig, const struct wf_siginfo *info);
+/* The next of set, or 0. */
+int lx_pending_take(struct lx_pending *p, uint64_t set, struct wf_siginfo *out);
+void lx_pending_drop(struct lx_pending *p, uint64_t set);
+
 /* Signals; signal.c and sigdeliver.c. */
 bool lx_signal_is_wanted(struct lx_thread *t);
 /*
@@ -183,37 +199,62 @@ bool lx_signal_is_wanted(struct lx_thread *t);
  * that nothing stands behind any more would end every further wait at once, and goes.
  */
 bool lx_signal_is_waiting(struct lx_thread *self);
-void lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info);
-void lx_signal_process(int sig, const struct wf_siginfo *info);
+/* Make t look at its attention word soon, whatever it is doing. */
+void lx_signal_notify(struct lx_thread *t);
+/* To one thread. 0 or -EAGAIN. */
+long lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info);
+/* To the process, by the door. first: who shall have it if it wants it; NULL: as Linux chooses. */
+void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread *first);
+/* To the process, by one of its threads. 0 or -EAGAIN. */
+long lx_signal_send_self(int sig, const struct wf_siginfo *info);
 void lx_signal_set_mask(struct lx_thread *t, uint64_t mask);
-/* The next pending signal of set, or 0. */
-/* A fault: the next signal that t takes. Does not notify. */
-void lx_signal_push_front(struct lx_thread *t, int sig, const struct wf_siginfo *info);
+/* The caller takes no signal of set any more: whoever wants those of the process must hear of them. */
+void lx_signal_retarget(uint64_t set);
+/* As Linux chooses: the main thread if it wants sig, else the next that does, else NULL. */
+struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second);
+/* The next pending signal of set, the thread's own before the process's, or 0. */
+int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out);
 void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc);
 /* Hooks of the scheduler; see sched/driver.h. */
 bool lx_signal_interrupted(struct wf_thread *base, void *context);
 void lx_signal_resuming(struct wf_thread *base, void *context);
 void lx_signal_in_runtime(void *context);
 void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context);
-int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out);
+/* By the door: info as it was before lx_signal_on_fault() found that it was no fault and passed it here. */
+void lx_signal_unforward(struct wf_siginfo *info);
 bool lx_signal_is_ignored(int sig);
 bool lx_signal_default_ignores(int sig);
-void lx_signal_send_self(int sig, const struct wf_siginfo *info);
+/* A stop signal ends what is pending of SIGCONT, and the other way round. */
+void lx_signal_prepare(int sig);
+/* Drop what is pending of set, everywhere. */
+void lx_signal_flush(uint64_t set);
 void lx_signal_take_sigpipe(void);
-/* Signals of set that lie in the kernel because nobody wanted them: let the door fetch them now. */
-void lx_signal_unpark(uint64_t set);
-/* Return when the door has taken and dealt with what was pending, by the set of parked signals of now. */
-void lx_door_pass(void);
-/* lx_signal_unpark() and lx_door_pass(): what was pending of set is then posted. */
-void lx_signal_unpark_and_wait(uint64_t set);
 void lx_signal_exit(struct wf_frame *f);
 void lx_signal_start(struct lx_thread *main);
 void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent);
 void lx_signal_thread_exit(struct lx_thread *t);
 void lx_signal_restore_kernel(struct lx_thread *t);
+
+/* What lies in the kernel; sigpark.c. By the door: put sig there; do what others asked for. */
+void lx_signal_park(int sig);
+void lx_signal_park_asked(void);
+/* Signals of set that lie in the kernel because nobody wanted them: let the door fetch them now. */
+void lx_signal_unpark(uint64_t set);
+/* The same; returns when what was pending of set is to be had. */
+void lx_signal_unpark_and_wait(uint64_t set);
+/* The kernel is about to be asked for sig: it keeps it from the beginning if nobody wants it. */
+void lx_signal_expect(int sig);
+/* sigfd.c: some signalfd was made for sig, and shows what the kernel has. */
+bool lx_signalfd_shows(int sig);
+/* Everything that is pending for the process goes into the kernel, for exec; and back. */
+void lx_signal_leave(void);
+void lx_signal_stay(void);
+
 WF_NORETURN void lx_door_loop(void *kthread);
 /* By the door: take and pass on what is pending now. First what was pending for main before there was a door. */
 void lx_door_drain(void);
+/* Return when the door has taken and dealt with what was pending, by the set of parked signals of now. */
+void lx_door_pass(void);
 
 /* Timeouts: a user pointer to a relative or absolute timespec -> deadline on CLOCK_MONOTONIC. */
 long lx_deadline_relative(const void *user_timespec, int64_t *out_deadline);

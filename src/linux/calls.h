@@ -89,6 +89,7 @@ WF_PARKS long sysc_setitimer(struct wf_frame *f);
 WF_PARKS long sysc_setpriority(struct wf_frame *f);
 WF_PARKS long sysc_setsockopt(struct wf_frame *f);
 WF_PARKS long sysc_sigaltstack(struct wf_frame *f);
+WF_PARKS long sysc_signalfd(struct wf_frame *f);
 WF_PARKS long sysc_socket(struct wf_frame *f);
 WF_PARKS long sysc_socketpair(struct wf_frame *f);
 WF_PARKS long sysc_splice(struct wf_frame *f);

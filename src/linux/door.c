@@ -17,29 +17,53 @@ static uint32_t done;     /* (a) last request that was dealt with; a futex word 
 
 static long take(const struct __kernel_timespec *timeout, struct wf_siginfo *info)
 {
-	uint64_t set = ~wf_load_seq_cst(&lx.parked) | lx_bit(WF_SIG_KICK);
+	uint64_t set = ~wf_load_seq_cst(&lx.parked) | lx_bit(WF_SIG_KICK) |
+		       lx_bit(WF_SIG_KICK_SPARE);
 
 	return sys4(__NR_rt_sigtimedwait, &set, info, timeout, sizeof(set));
 }
 
-static void dispatch(int sig, const struct wf_siginfo *info)
+/* ITIMER_PROF and ITIMER_VIRTUAL ran out: Linux prefers the thread that used the time. */
+static bool is_cpu_timer(int sig, const struct wf_siginfo *info)
+{
+	return (sig == SIGPROF || sig == SIGVTALRM) && info->code == SI_KERNEL;
+}
+
+/* A thread that runs, each time another: a profiler's samples are spread as the processors are. */
+static struct lx_thread *next_running(void)
+{
+	static uint32_t turn;
+
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		struct wf_worker *w = &wf_rt.workers[++turn % wf_rt.nr_workers];
+		struct wf_kthread *k = wf_load_acquire(&w->kthread);
+		struct wf_thread *t = k ? wf_load_relaxed(&k->cur) : NULL;
+
+		if (t)
+			return lx_of(t);
+	}
+	return NULL;
+}
+
+static void dispatch(int sig, struct wf_siginfo *info)
 {
 	struct lx_thread *t = NULL;
 
-	if (sig == WF_SIG_KICK) {
+	if (wf_is_kick(sig, info)) {
 		wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
 		lx_credentials_answer(wf_rt.door);
 		return;
 	}
+	lx_signal_unforward(info);
 	if (info->code == SI_TIMER)
 		t = lx_timer_target(info->timer.timer_id);
 	else if (info->code == SI_TKILL &&
 		 wf_state_of(wf_load_acquire(&lx.main->base.state)) != WF_DEAD)
 		t = lx.main; /* sent to the tid that is the pid */
 	if (t)
-		lx_signal_post(t, sig, info);
+		(void)lx_signal_post(t, sig, info);
 	else
-		lx_signal_process(sig, info);
+		lx_signal_process(sig, info, is_cpu_timer(sig, info) ? next_running() : NULL);
 }
 
 void lx_door_drain(void)
@@ -50,6 +74,7 @@ void lx_door_drain(void)
 
 	while ((sig = take(&now, &info)) > 0)
 		dispatch((int)sig, &info);
+	lx_signal_park_asked();
 }
 
 void lx_door_loop(void *kthread)
@@ -90,12 +115,4 @@ void lx_door_pass(void)
 	wf_kick(wf_rt.door);
 	while ((int32_t)((seen = wf_load_seq_cst(&done)) - mine) < 0)
 		(void)sys_futex_wait(&done, seen, WF_MS);
-}
-
-void lx_signal_unpark_and_wait(uint64_t set)
-{
-	if (!(wf_load_seq_cst(&lx.parked) & set))
-		return;
-	(void)wf_fetch_and(&lx.parked, ~set);
-	lx_door_pass();
 }

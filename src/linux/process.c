@@ -110,7 +110,7 @@ static void move_pending_to_kernel(struct lx_thread *self)
 	int tid = (int)sys0(__NR_gettid), sig;
 	struct wf_siginfo info;
 
-	while ((sig = lx_signal_take(self, ~0ull, &info)))
+	while ((sig = lx_pending_take(&self->pending, ~0ull, &info)))
 		if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, tid, sig, &info) < 0)
 			(void)sys_tgkill(wf_rt.pid, tid, sig);
 }
@@ -123,7 +123,7 @@ static void take_pending_back(struct lx_thread *self)
 	long sig;
 
 	while ((sig = sys4(__NR_rt_sigtimedwait, &set, &info, &now, sizeof(set))) > 0)
-		lx_signal_post(self, (int)sig, &info);
+		(void)lx_signal_post(self, (int)sig, &info);
 }
 
 static long exec(struct wf_frame *f)
@@ -136,8 +136,7 @@ static long exec(struct wf_frame *f)
 	 * The new program inherits the real mask, and what is pending for the process. The other kernel threads
 	 * end when the call succeeds, the door too: it must not hold a signal that it is about to put back.
 	 */
-	wf_store_seq_cst(&lx.parked, ~0ull);
-	lx_door_pass();
+	lx_signal_leave();
 	wf_call_enter(false);
 	move_pending_to_kernel(self);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -145,7 +144,7 @@ static long exec(struct wf_frame *f)
 	(void)sys_sigprocmask(SIG_SETMASK, &worker, NULL);
 	take_pending_back(self);
 	wf_call_leave();
-	lx_signal_unpark(~0ull);
+	lx_signal_stay();
 	return ret;
 }
 

@@ -10,6 +10,8 @@
 
 #include <signal.h>
 
+#define MIN_ALTSTACK 2048 /* the kernel's MINSIGSTKSZ; libc's is a function */
+
 long sysc_rt_sigprocmask(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
@@ -39,26 +41,23 @@ long sysc_rt_sigprocmask(struct wf_frame *f)
 	return 0;
 }
 
-/* Pending signals that became ignored are gone. */
-static void flush(int sig)
-{
-	uint32_t n = wf_thread_slots();
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct lx_thread *t = lx_of(wf_thread_slot(i));
-		struct wf_siginfo info;
-
-		if (wf_state_of(wf_load_acquire(&t->base.state)) == WF_FREE || !t->sig_queue.next)
-			continue;
-		while (lx_signal_take(t, lx_bit(sig), &info))
-			;
-	}
-}
-
 static bool is_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
 	       sig == SIGTRAP || sig == SIGSYS;
+}
+
+/* The kernel keeps the program's own disposition, except where a signal must reach us. */
+static void tell_kernel(int sig)
+{
+	if (sig != WF_SIG_KICK && !is_fault(sig))
+		(void)sys_sigaction(sig, &lx.action[sig], NULL);
+}
+
+void lx_action_reset(int sig)
+{
+	lx.action[sig].handler = SIG_DFL;
+	tell_kernel(sig);
 }
 
 long sysc_rt_sigaction(struct wf_frame *f)
@@ -77,13 +76,11 @@ long sysc_rt_sigaction(struct wf_frame *f)
 	old = lx.action[sig];
 	if (WF_ARG1(f)) {
 		lx.action[sig] = act;
-		/* The kernel keeps the program's own disposition, except where a signal must reach us. */
-		if (sig != WF_SIG_KICK && !is_fault(sig))
-			(void)sys_sigaction(sig, &act, NULL);
+		tell_kernel(sig);
 	}
 	wf_spin_unlock(&lx.action_lock);
 	if (WF_ARG1(f) && lx_signal_is_ignored(sig))
-		flush(sig);
+		lx_signal_flush(lx_bit(sig)); /* what became ignored is gone */
 	if (WF_ARG2(f) && wf_arch_copy((void *)WF_ARG2(f), &old, sizeof(old)) < 0)
 		return -EFAULT;
 	return 0;
@@ -96,9 +93,12 @@ long sysc_rt_sigpending(struct wf_frame *f)
 
 	if (WF_ARG1(f) > sizeof(set))
 		return -EINVAL;
+	/* The door may be holding one that it is about to put back. */
+	lx_door_pass();
 	/* The kernel's answer is the process's, plus this kernel thread's own, which holds nothing of ours. */
 	(void)sys2(__NR_rt_sigpending, &set, sizeof(set));
-	set = (set | wf_load_seq_cst(&self->sig_pending)) & self->sig_mask;
+	set |= wf_load_seq_cst(&self->pending.set) | wf_load_seq_cst(&lx.shared.set);
+	set &= self->sig_mask;
 	return wf_arch_copy((void *)WF_ARG0(f), &set, WF_ARG1(f));
 }
 
@@ -137,6 +137,7 @@ long sysc_rt_sigtimedwait(struct wf_frame *f)
 			break;
 	}
 	wf_store_seq_cst(&self->sig_awaited, 0ull);
+	lx_signal_retarget(set & self->sig_mask);
 	if (!sig)
 		return lx_signal_is_waiting(self) ? -EINTR : -EAGAIN;
 	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &info, sizeof(info)) < 0)
@@ -199,9 +200,7 @@ static long send_to_thread(uint32_t tid, int sig, const struct wf_siginfo *info)
 		return -EINVAL;
 	if (sig == SIGKILL || sig == SIGSTOP)
 		return sys2(__NR_kill, wf_rt.pid, sig);
-	if (sig)
-		lx_signal_post(t, sig, info);
-	return 0;
+	return sig ? lx_signal_post(t, sig, info) : 0;
 }
 
 long sysc_tgkill(struct wf_frame *f)
@@ -254,8 +253,7 @@ long sysc_kill(struct wf_frame *f)
 		return ret;
 	}
 	info = info_from_self(sig, SI_USER);
-	lx_signal_send_self(sig, &info);
-	return 0;
+	return lx_signal_send_self(sig, &info);
 }
 
 /* Only to itself may a thread send what looks as if it came from the kernel or from kill(). */
@@ -278,8 +276,7 @@ long sysc_rt_sigqueueinfo(struct wf_frame *f)
 	if (is_for_kernel(sig))
 		return sys2(__NR_kill, wf_rt.pid, sig);
 	info.signo = sig;
-	lx_signal_send_self(sig, &info);
-	return 0;
+	return lx_signal_send_self(sig, &info);
 }
 
 long sysc_rt_tgsigqueueinfo(struct wf_frame *f)
@@ -298,28 +295,60 @@ long sysc_rt_tgsigqueueinfo(struct wf_frame *f)
 	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
 }
 
+bool lx_is_on_alternate(const struct wf_stack_t *s, uintptr_t sp)
+{
+	/* A handler on a stack that disarms itself does not know it as its own. */
+	return s->size && !(s->flags & LX_SS_AUTODISARM) && sp > (uintptr_t)s->sp &&
+	       sp - (uintptr_t)s->sp <= s->size;
+}
+
+/* What sigaltstack() tells a thread at sp of its own. */
+static struct wf_stack_t altstack_seen(const struct lx_thread *t, uintptr_t sp)
+{
+	struct wf_stack_t s = t->altstack;
+
+	s.flags &= LX_SS_AUTODISARM;
+	if (!s.size)
+		s.flags |= SS_DISABLE;
+	else if (lx_is_on_alternate(&s, sp))
+		s.flags |= SS_ONSTACK;
+	return s;
+}
+
+static long set_altstack(struct lx_thread *t, const struct wf_stack_t *s, uintptr_t sp)
+{
+	const int mode = s->flags & ~LX_SS_AUTODISARM;
+
+	if (lx_is_on_alternate(&t->altstack, sp))
+		return -EPERM;
+	if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE)
+		return -EINVAL;
+	if (mode == SS_DISABLE)
+		t->altstack = (struct wf_stack_t){ .flags = s->flags };
+	else if (s->size < MIN_ALTSTACK)
+		return -ENOMEM;
+	else
+		t->altstack = *s;
+	return 0;
+}
+
+void lx_altstack_restore(struct lx_thread *t, const struct wf_stack_t *s, uintptr_t sp)
+{
+	(void)set_altstack(t, s, sp);
+}
+
 long sysc_sigaltstack(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
-	struct wf_stack_t old = self->altstack, fresh;
-	int state = lx_altstack_state(&old, wf_frame_sp(f)), mode;
+	struct wf_stack_t old = altstack_seen(self, wf_frame_sp(f)), fresh;
+	long ret = 0;
 
-	old.flags = state | (old.flags & LX_SS_AUTODISARM);
 	if (WF_ARG0(f)) {
 		if (wf_arch_copy(&fresh, (const void *)WF_ARG0(f), sizeof(fresh)) < 0)
 			return -EFAULT;
-		if (state == SS_ONSTACK)
-			return -EPERM;
-		mode = fresh.flags & ~LX_SS_AUTODISARM;
-		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
-			return -EINVAL;
-		if (mode == SS_DISABLE)
-			fresh = (struct wf_stack_t){ .flags = fresh.flags };
-		else if (fresh.size < lx.min_sigstack)
-			return -ENOMEM;
-		self->altstack = fresh;
+		ret = set_altstack(self, &fresh, wf_frame_sp(f));
 	}
-	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &old, sizeof(old)) < 0)
+	if (ret == 0 && WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &old, sizeof(old)) < 0)
 		return -EFAULT;
-	return 0;
+	return ret;
 }

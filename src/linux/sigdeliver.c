@@ -19,6 +19,7 @@
 #define CSGSFS_USER 0x002b000000000033ull
 #define UC_FLAGS 0x6 /* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 #define SYSCALL_BYTES 2
+#define BUILDERS_BYTES 2048 /* the depth of the functions that build a frame below themselves */
 
 void wf_arch_restorer(void);
 
@@ -31,7 +32,7 @@ static int next_signal(struct lx_thread *t, struct wf_siginfo *info, struct sys_
 		wf_spin_lock(&lx.action_lock);
 		*act = lx.action[sig];
 		if (act->handler != SIG_DFL && act->handler != SIG_IGN && act->flags & SA_RESETHAND)
-			lx.action[sig].handler = SIG_DFL;
+			lx_action_reset(sig);
 		wf_spin_unlock(&lx.action_lock);
 		if (act->handler == SIG_IGN ||
 		    (act->handler == SIG_DFL && lx_signal_default_ignores(sig)))
@@ -65,13 +66,24 @@ static void default_action(int sig, struct wf_siginfo *info)
 	(void)sys_sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Where the handler's frame goes: the alternate stack if asked for and not there already. */
-static uintptr_t handler_stack(const struct lx_thread *t, const struct sys_sigaction *act,
-			       uintptr_t sp)
+/*
+ * Where the handler's frame goes: the alternate stack if asked for and not there already, else below sp. A
+ * frame that would cover the functions that build it goes below them: here is the frame address of the
+ * outermost, 0 if they run on another stack.
+ */
+static struct wf_sigframe *place_frame(const struct lx_thread *t, const struct sys_sigaction *act,
+				       uintptr_t sp, uintptr_t here, size_t fp_bytes, void **out_fp)
 {
-	if (act->flags & SA_ONSTACK && lx_altstack_state(&t->altstack, sp) == 0)
-		return (uintptr_t)t->altstack.sp + t->altstack.size;
-	return sp - WF_RED_ZONE;
+	struct wf_sigframe *frame;
+
+	if (act->flags & SA_ONSTACK && t->altstack.size && !lx_is_on_alternate(&t->altstack, sp))
+		sp = (uintptr_t)t->altstack.sp + t->altstack.size;
+	else
+		sp -= WF_RED_ZONE;
+	frame = wf_sigframe_place(sp, fp_bytes, out_fp);
+	if (here && (uintptr_t)frame < here && sp > here - BUILDERS_BYTES)
+		frame = wf_sigframe_place(here - BUILDERS_BYTES, fp_bytes, out_fp);
+	return frame;
 }
 
 /* Fill the parts of a frame that do not depend on where the context comes from, and block what the action says. */
@@ -86,13 +98,11 @@ static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig
 	frame->uc.link = NULL;
 	frame->uc.sigmask = before;
 	frame->uc.stack = t->altstack;
-	if (t->altstack.flags & LX_SS_AUTODISARM)
-		t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
 	if (!(act->flags & SA_NODEFER))
 		during |= lx_bit(sig);
-	during &= ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP));
-	wf_store_seq_cst(&t->sig_shown_mask, during);
-	wf_store_seq_cst(&t->sig_mask, during);
+	lx_signal_set_mask(t, during);
+	if (t->altstack.flags & LX_SS_AUTODISARM)
+		t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
 	if (wf_self_kthread())
 		WF_TRACE(wf_self_kthread(), WF_EV_HANDLER, sig, act->handler);
 }
@@ -117,7 +127,7 @@ static void frame_is_unwritable(void)
  * Deliver one signal to the context uc, which is not on the way of the new frame: build the frame and edit uc
  * so that resuming it starts the handler. False: nothing was pending.
  */
-static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc)
+static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc, uintptr_t here)
 {
 	struct wf_siginfo info;
 	struct sys_sigaction act;
@@ -133,7 +143,7 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc)
 	} while (sig && act.handler == SIG_DFL);
 	if (!sig)
 		return false;
-	frame = wf_sigframe_place(handler_stack(t, &act, uc->reg[WF_UC_RSP]), fp_bytes, &fp);
+	frame = place_frame(t, &act, uc->reg[WF_UC_RSP], here, fp_bytes, &fp);
 	if (!is_writable(frame, uc->reg[WF_UC_RSP] > (uintptr_t)frame &&
 						uc->reg[WF_UC_RSP] - (uintptr_t)frame < (1 << 16)
 					? sizeof(*frame) + fp_bytes
@@ -147,14 +157,7 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc)
 	if (lx_gate.in_pool(uc->reg[WF_UC_RIP]))
 		frame->uc.reg[WF_UC_RIP] = lx_gate.from_tramp(uc->reg[WF_UC_RIP]);
 	finish_frame(t, frame, sig, &act);
-	uc->reg[WF_UC_RIP] = (uint64_t)act.handler;
-	uc->reg[WF_UC_RSP] = (uint64_t)frame;
-	uc->reg[WF_UC_RDI] = (uint64_t)sig;
-	uc->reg[WF_UC_RSI] = (uint64_t)&frame->info;
-	uc->reg[WF_UC_RDX] = (uint64_t)&frame->uc;
-	uc->reg[WF_UC_RAX] = 0;
-	uc->reg[WF_UC_EFL] &= ~0x500ull; /* direction and trap flags are clear in a handler */
-	wf_sigframe_reset_fp(uc);
+	wf_sigframe_enter(uc, frame, act.handler, sig);
 	return true;
 }
 
@@ -168,10 +171,32 @@ bool lx_signal_interrupted(struct wf_thread *base, void *context)
 		return false;
 	if (wf_load_relaxed(&base->attention) & WF_ATT_SIGNAL) {
 		(void)wf_fetch_and(&base->attention, ~WF_ATT_SIGNAL);
-		while (deliver_to_context(t, uc))
+		while (deliver_to_context(t, uc, 0))
 			;
 	}
 	return true;
+}
+
+/*
+ * Start the handler that uc is about to enter, on top of whose frame those of the other pending signals go: as
+ * in the kernel, all have their frames before the first runs, and that is the one of the last.
+ */
+WF_NORETURN static void enter(struct lx_thread *t, struct wf_ucontext *uc, void *area,
+			      uintptr_t here)
+{
+	const uint64_t *reg = uc->reg;
+	uint64_t sp, handler, sig, info, context;
+
+	while (deliver_to_context(t, uc, here))
+		;
+	sp = reg[WF_UC_RSP];
+	handler = reg[WF_UC_RIP];
+	sig = reg[WF_UC_RDI];
+	info = reg[WF_UC_RSI];
+	context = reg[WF_UC_RDX];
+	wf_slab_put(&wf_rt.save_areas, area);
+	wf_arch_enter_handler((void *)sp, (void *)handler, (long)sig, (void *)info,
+			      (void *)context);
 }
 
 /* Hook of resumption: a preempted thread goes on through uc. */
@@ -216,6 +241,22 @@ static void show_trapped_call(struct wf_frame *f, struct wf_siginfo *info)
 	info->fault.addr = f->next;
 }
 
+/* There are more: frame's handler is entered after theirs. Without memory they come when it returns. */
+static void enter_with_others(struct lx_thread *t, struct wf_sigframe *frame, int sig,
+			      const struct sys_sigaction *act, uintptr_t here)
+{
+	void *area = wf_slab_get(&wf_rt.save_areas);
+	struct wf_ucontext *uc;
+
+	if (!area) {
+		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
+		return;
+	}
+	uc = wf_sigframe_save(area, &frame->uc);
+	wf_sigframe_enter(uc, frame, act->handler, sig);
+	enter(t, uc, area, here);
+}
+
 /*
  * The gate's exit: the call is over (f->rax is its result) or was interrupted (rax is -ERESTART*). Runs one
  * handler, which returns to the call's end or to the call itself; or sets f up to do so right away.
@@ -254,14 +295,8 @@ void lx_signal_exit(struct wf_frame *f)
 		   (ret == -ERESTARTNOINTR || (ret == -ERESTARTSYS && act.flags & SA_RESTART));
 	if (is_interrupted && !restarts)
 		f->rax = (uint64_t)-EINTR;
-	frame = wf_sigframe_place(handler_stack(t, &act, wf_frame_sp(f)), WF_LEGACY_FP_BYTES, &fp);
-	/*
-	 * On the program's own stack the new frame would cover f and this very function: go on below. The gap
-	 * is our own depth, a few hundred bytes.
-	 */
-	if ((uintptr_t)frame < wf_frame_sp(f) && wf_frame_sp(f) - (uintptr_t)frame < (1 << 16))
-		frame = wf_sigframe_place((uintptr_t)__builtin_frame_address(0) - 1024,
-					  WF_LEGACY_FP_BYTES, &fp);
+	frame = place_frame(t, &act, wf_frame_sp(f), (uintptr_t)__builtin_frame_address(0),
+			    WF_LEGACY_FP_BYTES, &fp);
 	if (!is_writable(frame, sizeof(*frame)))
 		frame_is_unwritable();
 	wf_sigframe_store_legacy_fp(fp);
@@ -282,21 +317,8 @@ void lx_signal_exit(struct wf_frame *f)
 	};
 	finish_frame(t, frame, sig, &act);
 	if (lx_signal_is_wanted(t))
-		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
+		enter_with_others(t, frame, sig, &act, (uintptr_t)__builtin_frame_address(0));
 	wf_arch_enter_handler(frame, act.handler, sig, &frame->info, &frame->uc);
-}
-
-/* What the frame says, unless that is wrong or the thread goes on on the stack that it has. */
-static void restore_altstack(struct lx_thread *t, const struct wf_ucontext *uc)
-{
-	int mode = uc->stack.flags & ~LX_SS_AUTODISARM;
-
-	if (lx_altstack_state(&t->altstack, uc->reg[WF_UC_RSP]) == SS_ONSTACK)
-		return;
-	if (mode == SS_DISABLE)
-		t->altstack = (struct wf_stack_t){ .flags = uc->stack.flags };
-	else if ((mode == 0 || mode == SS_ONSTACK) && uc->stack.size >= lx.min_sigstack)
-		t->altstack = uc->stack;
 }
 
 /*
@@ -315,7 +337,7 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 	/* The check in gate.S comes back here when attention was set meanwhile: the first pass said so in link. */
 	if (uc->link != (void *)uc) {
 		uc->link = uc;
-		restore_altstack(t, uc);
+		lx_altstack_restore(t, &uc->stack, uc->reg[WF_UC_RSP]);
 		lx_signal_set_mask(t, uc->sigmask);
 		uc->reg[WF_UC_RIP] = lx_gate.to_tramp(uc->reg[WF_UC_RIP]);
 	}
@@ -341,28 +363,17 @@ void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc)
 {
 	void *area = wf_slab_get(&wf_rt.save_areas);
 	struct wf_ucontext *saved = area ? wf_sigframe_save(area, uc) : NULL;
-	uint64_t *reg;
-	struct {
-		uint64_t sp, handler, sig, info, uc;
-	} start;
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
 	if (!saved) {
 		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
 		return;
 	}
-	/* This function's own frame lies below uc, where the new frame of the same size does not reach. */
-	if (!deliver_to_context(t, saved)) {
+	if (!deliver_to_context(t, saved, here)) {
 		wf_slab_put(&wf_rt.save_areas, area);
 		return;
 	}
-	if (lx_signal_is_wanted(t))
-		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
-	reg = saved->reg;
-	start = (typeof(start)){ reg[WF_UC_RSP], reg[WF_UC_RIP], reg[WF_UC_RDI], reg[WF_UC_RSI],
-				 reg[WF_UC_RDX] };
-	wf_slab_put(&wf_rt.save_areas, area);
-	wf_arch_enter_handler((void *)start.sp, (void *)start.handler, (long)start.sig,
-			      (void *)start.info, (void *)start.uc);
+	enter(t, saved, area, here);
 }
 
 extern char wf_arch_copy_begin[], wf_arch_copy_end[], wf_arch_copy_fault[];
@@ -392,10 +403,34 @@ static bool take_from_call(struct lx_thread *t, int sig, const struct wf_siginfo
 
 		default_action(sig, &copy); /* forced: neither ignored nor put off */
 	}
-	lx_signal_push_front(t, sig, info);
+	lx_pending_push_front(&t->pending, sig, info);
 	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
 	uc->reg[WF_UC_RAX] = (uint64_t)-ENOSYS;
 	return true;
+}
+
+#define FORWARDED 0x6772616477656674ull
+
+/*
+ * We may be anywhere, also under a lock: the door decides. The kernel lets nobody but the door repeat what
+ * kill() says of its sender, so that travels where the kernel does not look.
+ */
+static void forward(int sig, const struct wf_siginfo *info)
+{
+	struct wf_siginfo copy = *info;
+
+	copy.code = SI_QUEUE;
+	copy.words[2] = FORWARDED;
+	copy.words[3] = (uint64_t)(int64_t)info->code;
+	(void)sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, wf_rt.door->tid, sig, &copy);
+}
+
+void lx_signal_unforward(struct wf_siginfo *info)
+{
+	if (info->code != SI_QUEUE || info->words[2] != FORWARDED)
+		return;
+	info->code = (int)info->words[3];
+	info->words[2] = info->words[3] = 0;
 }
 
 /* A synchronous fault, on the kernel thread's alternate stack. */
@@ -406,13 +441,17 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 	struct lx_thread *t = k && k->cur ? lx_of(k->cur) : NULL;
 	struct sys_sigaction act = lx.action[sig], dfl = { 0 };
 
-	if (is_user_access(uc->reg[WF_UC_RIP])) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_copy_fault;
+	if (wf_is_kick(sig, info)) {
+		wf_preempt_on_kick(sig, info, context);
 		return;
 	}
 	/* sent by somebody, not a fault: the kernel found a thread that does not block it */
-	if (info->code <= 0 && t) {
-		lx_signal_process(sig, info);
+	if (info->code <= 0) {
+		forward(sig, info);
+		return;
+	}
+	if (is_user_access(uc->reg[WF_UC_RIP])) {
+		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_copy_fault;
 		return;
 	}
 	if (wf_in_own_text(uc->reg[WF_UC_RIP]) && take_from_call(t, sig, info, uc))
@@ -423,6 +462,6 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		(void)sys_sigaction(sig, &dfl, NULL);
 		return;
 	}
-	lx_signal_push_front(t, sig, info);
-	(void)deliver_to_context(t, uc);
+	lx_pending_push_front(&t->pending, sig, info);
+	(void)deliver_to_context(t, uc, 0);
 }

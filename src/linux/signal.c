@@ -3,18 +3,22 @@
  * Where signals are pending and whom they go to.
  *
  * Three places hold a pending signal:
- *   - the kernel, for the process, while no thread wants it ("parked": execve, signalfd, timers and queue
- *     limits see it there); the door leaves parked signals alone;
- *   - a thread's queue, once it was sent to that thread or chosen for it;
- *   - nowhere else: a signal taken by the door is at once posted, parked, ignored, or acted upon.
+ *   - the kernel, for the process, while no thread wants it ("parked", sigpark.c);
+ *   - the process's queue, lx.shared, once some thread wanted it; every thread may take from it;
+ *   - a thread's queue, once it was sent to that thread.
+ * A signal that was taken by the door is at once put into one of them, ignored, or acted upon.
  *
  * Every kernel thread blocks everything but the kick and synchronous faults, so the program's masks are plain
  * stores. The kernel's dispositions are kept equal to the program's, but for the kick and the faults: a fork
  * child is native with the right handlers, and ignored signals stay ignored over exec.
  *
- * Invariant (no lost signal): a poster writes the pending bit and the attention word, then looks at the state
- * and the kernel thread of the target; the target writes its state or kernel thread, then looks at the
- * attention word. lx_signal_notify() covers every pair.
+ * Invariant (no lost signal):
+ *   - A poster writes the pending bit and the attention word, then looks at the state and the kernel thread of
+ *     the target; the target writes its state or kernel thread, then looks at the attention word.
+ *     lx_signal_notify() covers every pair.
+ *   - A poster to the process writes the pending bit, then reads masks to choose whom to notify. A thread that
+ *     stops wanting a signal (mask, end of sigtimedwait, exit) writes that, then reads the pending bits, and
+ *     has somebody else notified. One of the two sees the other.
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
@@ -39,7 +43,8 @@ bool lx_signal_is_ignored(int sig)
 
 bool lx_signal_is_wanted(struct lx_thread *t)
 {
-	return (wf_load_seq_cst(&t->sig_pending) & ~wf_load_relaxed(&t->sig_mask)) != 0;
+	return ((wf_load_seq_cst(&t->pending.set) | wf_load_seq_cst(&lx.shared.set)) &
+		~wf_load_relaxed(&t->sig_mask)) != 0;
 }
 
 bool lx_signal_is_waiting(struct lx_thread *self)
@@ -56,8 +61,7 @@ bool lx_signal_is_waiting(struct lx_thread *self)
 	return true;
 }
 
-/* Make t look at its attention word soon, whatever it is doing. */
-static void notify(struct lx_thread *t)
+void lx_signal_notify(struct lx_thread *t)
 {
 	struct wf_kthread *k;
 
@@ -78,96 +82,69 @@ static void notify(struct lx_thread *t)
 		wf_kick(k);
 }
 
-static struct lx_sigq *new_sigq(int sig, const struct wf_siginfo *info)
+/* Linux looks at whom it is sent to; what is blocked or waited for is never ignored. */
+static bool is_dropped(const struct lx_thread *t, int sig)
 {
-	struct lx_sigq *q = wf_slab_get(&lx.sigqs);
-
-	if (!q)
-		return NULL;
-	wf_list_init(&q->link);
-	if (info)
-		q->info = *info;
-	else
-		q->info = (struct wf_siginfo){ .signo = sig };
-	q->info.signo = sig;
-	return q;
+	return lx_signal_is_ignored(sig) && !(wf_load_relaxed(&t->sig_mask) & lx_bit(sig)) &&
+	       !(wf_load_relaxed(&t->sig_awaited) & lx_bit(sig));
 }
 
-void lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info)
+void lx_signal_flush(uint64_t set)
 {
-	struct lx_sigq *q;
-	bool is_known;
+	uint32_t n = wf_thread_slots();
 
-	if (lx_signal_is_ignored(sig) && !(wf_load_relaxed(&t->sig_mask) & lx_bit(sig)) &&
-	    !(wf_load_relaxed(&t->sig_awaited) & lx_bit(sig)))
-		return;
-	q = new_sigq(sig, info);
-	wf_spin_lock(&t->sig_lock);
-	is_known = t->sig_pending & lx_bit(sig);
-	/* Standard signals coalesce; real-time ones queue. Without memory the bit alone is delivered. */
-	if (q && (!is_known || sig >= 32)) {
-		wf_list_push_tail(&t->sig_queue, &q->link);
-		q = NULL;
+	lx_pending_drop(&lx.shared, set);
+	for (uint32_t i = 0; i < n; i++) {
+		struct lx_thread *t = lx_of(wf_thread_slot(i));
+
+		if (t->pending.queue.next)
+			lx_pending_drop(&t->pending, set);
 	}
-	wf_store_seq_cst(&t->sig_pending, t->sig_pending | lx_bit(sig));
-	wf_spin_unlock(&t->sig_lock);
-	wf_slab_put(&lx.sigqs, q);
-	if (wf_self_kthread())
-		WF_TRACE(wf_self_kthread(), WF_EV_SIGNAL, sig, lx_tid(t));
-	if (!(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)) ||
-	    wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig))
-		notify(t);
 }
 
-/* Under t->sig_lock: the first queued signal of set, lowest number first. 0: none. */
-static int take_locked(struct lx_thread *t, uint64_t set, struct wf_siginfo *out)
+void lx_signal_prepare(int sig)
 {
-	uint64_t ready = t->sig_pending & set;
-	struct wf_list *n, *tmp;
-	struct lx_sigq *hit = NULL;
-	bool more = false;
-	int sig;
+	const uint64_t stops = lx_bit(SIGTSTP) | lx_bit(SIGTTIN) | lx_bit(SIGTTOU);
 
-	if (!ready)
+	if (sig == SIGCONT)
+		lx_signal_flush(stops);
+	else if (stops & lx_bit(sig))
+		lx_signal_flush(lx_bit(SIGCONT));
+}
+
+static bool is_door(void)
+{
+	return wf_own_kthread()->is_door;
+}
+
+long lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info)
+{
+	const uint64_t bit = lx_bit(sig);
+	long ret;
+
+	lx_signal_prepare(sig);
+	if (is_dropped(t, sig))
 		return 0;
-	/* A fault comes before everything: the instruction cannot go on without it. */
-	if (ready &
-	    (lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) | lx_bit(SIGTRAP)))
-		ready &= lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) |
-			 lx_bit(SIGTRAP);
-	sig = __builtin_ctzl(ready) + 1;
-	wf_list_for_each_safe (n, tmp, &t->sig_queue) {
-		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
-
-		if (q->info.signo != sig)
-			continue;
-		if (hit)
-			more = true;
-		else
-			hit = q;
+	WF_TRACE(wf_own_kthread(), WF_EV_SIGNAL, sig, lx_tid(t));
+	if (wf_load_relaxed(&t->sig_mask) & bit && !(wf_load_relaxed(&t->sig_awaited) & bit) &&
+	    lx_signalfd_shows(sig)) {
+		ret = lx_pending_add(&lx.shared, sig, info, !is_door());
+		(void)wf_fetch_or(&lx.to_park, bit);
+		if (!is_door())
+			lx_door_pass();
+		return ret;
 	}
-	if (!more)
-		wf_store_seq_cst(&t->sig_pending, t->sig_pending & ~lx_bit(sig));
-	if (hit) {
-		wf_list_remove(&hit->link);
-		*out = hit->info;
-		wf_slab_put(&lx.sigqs, hit);
-	} else {
-		*out = (struct wf_siginfo){ .signo = sig };
-	}
-	return sig;
+	ret = lx_pending_add(&t->pending, sig, info, !is_door());
+	if (!(wf_load_seq_cst(&t->sig_mask) & bit) || wf_load_seq_cst(&t->sig_awaited) & bit)
+		lx_signal_notify(t);
+	return ret;
 }
 
 int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out)
 {
-	int sig;
+	int sig = lx_pending_take(&t->pending, set, out);
 
-	if (!(wf_load_seq_cst(&t->sig_pending) & set))
-		return 0;
-	wf_spin_lock(&t->sig_lock);
-	sig = take_locked(t, set, out);
-	wf_spin_unlock(&t->sig_lock);
-	return sig;
+	return sig ? sig : lx_pending_take(&lx.shared, set, out);
 }
 
 static bool wants(struct lx_thread *t, int sig)
@@ -180,8 +157,7 @@ static bool wants(struct lx_thread *t, int sig)
 	       wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig);
 }
 
-/* As Linux chooses: the main thread if it wants it, else the next that does. */
-static struct lx_thread *choose_target(int sig)
+struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second)
 {
 	uint32_t n = wf_thread_slots();
 
@@ -190,6 +166,8 @@ static struct lx_thread *choose_target(int sig)
 		return NULL;
 	if (wants(lx.main, sig))
 		return lx.main;
+	if (second && wants(second, sig))
+		return second;
 	for (uint32_t i = 0; i < n; i++) {
 		struct lx_thread *t = lx_of(wf_thread_slot(i));
 
@@ -199,66 +177,101 @@ static struct lx_thread *choose_target(int sig)
 	return NULL;
 }
 
-/* Back into the kernel, where it waits until somebody wants it. */
-static void requeue_in_kernel(int sig, struct wf_siginfo *info)
+static bool is_dropped_by_process(int sig)
 {
-	info->signo = sig;
-	if (sys3(__NR_rt_sigqueueinfo, wf_rt.pid, sig, info) < 0)
-		(void)sys2(__NR_kill, wf_rt.pid, sig);
+	return !wf_load_seq_cst(&lx.main->is_mask_unknown) && is_dropped(lx.main, sig);
 }
 
-static void park_signal(int sig, const struct wf_siginfo *info)
+/*
+ * What nobody wants goes (back) into the kernel. Not so if there are older ones of its number in our queue,
+ * left by somebody who takes them one by one: then it waits behind them.
+ */
+static bool may_stay(int sig, bool had_some)
 {
-	const struct __kernel_timespec now = { 0, 0 };
-	const uint64_t set = lx_bit(sig);
-	bool was_parked = wf_fetch_or(&lx.parked, set) & set;
-	struct wf_siginfo next = *info;
-	struct wf_list behind, *n;
-	struct lx_sigq *q;
+	return had_some && !lx_signalfd_shows(sig) && !wf_load_seq_cst(&lx.main->is_mask_unknown);
+}
 
-	wf_list_init(&behind);
-	if (wf_self_kthread()->is_door) {
-		/* What the door holds was the oldest of its number: take those behind it out, and put all back in order. */
-		while (sys4(__NR_rt_sigtimedwait, &set, &next, &now, sizeof(set)) == sig &&
-		       (q = new_sigq(sig, &next)))
-			wf_list_push_tail(&behind, &q->link);
-		next = *info;
-	} else if (!was_parked) {
-		/* The door may be waiting with the set of before: it would take this one, and requeue it last. */
+void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread *first)
+{
+	struct lx_thread *t;
+	bool had_some;
+
+	lx_signal_prepare(sig);
+	if (is_dropped_by_process(sig))
+		return;
+	had_some = wf_load_seq_cst(&lx.shared.set) & lx_bit(sig);
+	(void)lx_pending_add(&lx.shared, sig, info, false);
+	t = first && wants(first, sig) ? first : lx_signal_choose(sig, NULL);
+	if (t)
+		lx_signal_notify(t);
+	else if (!may_stay(sig, had_some))
+		lx_signal_park(sig);
+}
+
+long lx_signal_send_self(int sig, const struct wf_siginfo *info)
+{
+	const uint64_t bit = lx_bit(sig);
+	struct lx_thread *self = lx_self(), *t;
+	struct wf_siginfo copy;
+	long ret;
+
+	lx_signal_prepare(sig);
+	if (is_dropped_by_process(sig))
+		return 0;
+	if (!lx_signal_choose(sig, self) && wf_load_seq_cst(&lx.parked) & bit &&
+	    !(wf_load_seq_cst(&lx.shared.set) & bit)) {
+		/* Behind those that the kernel has. Who wants it now and did not before rings the door. */
+		copy = *info;
+		copy.signo = sig;
+		ret = sys3(__NR_rt_sigqueueinfo, wf_rt.pid, sig, &copy);
+		if (ret == -EPERM) /* the kernel wants this info from the door only */
+			ret = sys2(__NR_kill, wf_rt.pid, sig);
+		if (lx_signal_choose(sig, self))
+			lx_signal_unpark(bit);
+		return ret;
+	}
+	/* Older ones may still be on their way out of the kernel. */
+	if (wf_load_seq_cst(&lx.parked) & bit)
+		lx_signal_unpark_and_wait(bit);
+	else if (wf_load_seq_cst(&lx.nr_unparking))
+		lx_door_pass();
+	ret = lx_pending_add(&lx.shared, sig, info, true);
+	if (ret < 0)
+		return ret;
+	WF_TRACE(wf_self_kthread(), WF_EV_SIGNAL, sig, 0);
+	t = lx_signal_choose(sig, self);
+	if (t) {
+		lx_signal_notify(t);
+	} else {
+		(void)wf_fetch_or(&lx.to_park, bit);
 		lx_door_pass();
 	}
-	requeue_in_kernel(sig, &next);
-	while ((n = wf_list_pop_head(&behind))) {
-		q = container_of(n, struct lx_sigq, link);
-		requeue_in_kernel(sig, &q->info);
-		wf_slab_put(&lx.sigqs, q);
+	return 0;
+}
+
+void lx_signal_retarget(uint64_t set)
+{
+	uint64_t left = wf_load_seq_cst(&lx.shared.set) & set, homeless = 0;
+
+	for (; left; left &= left - 1) {
+		int sig = __builtin_ctzll(left) + 1;
+		struct lx_thread *t = lx_signal_choose(sig, NULL);
+
+		if (t)
+			lx_signal_notify(t);
+		else if (lx_signalfd_shows(sig))
+			homeless |= lx_bit(sig);
 	}
-	/* Somebody may have unblocked it between our look and the bit: then nobody would come for it. */
-	if (choose_target(sig))
-		lx_signal_unpark(lx_bit(sig));
-}
-
-void lx_signal_process(int sig, const struct wf_siginfo *info)
-{
-	struct lx_thread *t = choose_target(sig);
-
-	if (t)
-		lx_signal_post(t, sig, info);
-	else
-		park_signal(sig, info);
-}
-
-void lx_signal_unpark(uint64_t set)
-{
-	if (!(wf_load_seq_cst(&lx.parked) & set))
-		return;
-	(void)wf_fetch_and(&lx.parked, ~set);
-	wf_kick(wf_rt.door);
+	/* Whoever wants it later finds it where it is, but for readers of a signalfd. */
+	if (homeless) {
+		(void)wf_fetch_or(&lx.to_park, homeless);
+		wf_kick(wf_rt.door);
+	}
 }
 
 void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 {
-	uint64_t opened = t->sig_mask & ~mask;
+	uint64_t opened = t->sig_mask & ~mask, closed = 0;
 
 	/*
 	 * libc blocks all 64, its own two included, only around short critical sections (a program cannot: it
@@ -266,6 +279,7 @@ void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 	 * instead of going to another thread.
 	 */
 	if ((mask | LX_UNBLOCKABLE) != ~0ull) {
+		closed = mask & ~t->sig_shown_mask;
 		wf_store_seq_cst(&t->sig_shown_mask, mask);
 		if (t->is_mask_unknown) {
 			wf_store_seq_cst(&t->is_mask_unknown, false);
@@ -278,44 +292,30 @@ void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 	wf_store_seq_cst(&t->sig_mask, mask);
 	if (opened && wf_load_seq_cst(&lx.parked) & opened)
 		lx_signal_unpark_and_wait(opened);
+	if (wf_load_seq_cst(&lx.shared.set) & closed)
+		lx_signal_retarget(closed);
 	if (lx_signal_is_wanted(t))
 		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
-}
-/*
- * The sender itself is the best target when it does not block the signal and the main thread does; Linux
- * prefers main, then the others in order.
- */
-void lx_signal_send_self(int sig, const struct wf_siginfo *info)
-{
-	struct lx_thread *self = lx_self();
-
-	if (!lx.main->is_mask_unknown && !wants(lx.main, sig) && wants(self, sig))
-		lx_signal_post(self, sig, info);
-	else
-		lx_signal_process(sig, info);
 }
 
 void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 {
-	t->sig_lock = (struct wf_spin){ 0 };
+	lx_pending_init(&t->pending);
 	t->sig_mask = parent ? parent->sig_mask : 0;
 	t->sig_shown_mask = parent ? parent->sig_shown_mask : 0;
 	t->is_mask_unknown = parent && parent->is_mask_unknown;
-	t->sig_pending = t->sig_awaited = 0;
+	t->sig_awaited = 0;
 	t->has_saved_mask = false;
 	t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
-	wf_list_init(&t->sig_queue);
 }
 
 void lx_signal_thread_exit(struct lx_thread *t)
 {
-	struct wf_siginfo info;
-
 	wf_store_seq_cst(&t->is_mask_unknown, false);
 	wf_store_seq_cst(&t->sig_shown_mask, ~0ull);
 	wf_store_seq_cst(&t->sig_mask, ~0ull);
-	while (lx_signal_take(t, ~0ull, &info))
-		;
+	lx_pending_drop(&t->pending, ~0ull);
+	lx_signal_retarget(~0ull);
 }
 
 /* A write hit a closed pipe on a kernel thread that blocks SIGPIPE: it stays pending there unless taken. */
@@ -327,15 +327,4 @@ void lx_signal_take_sigpipe(void)
 
 	if (sys4(__NR_rt_sigtimedwait, &set, &info, &zero, sizeof(set)) == SIGPIPE)
 		lx_signal_post(lx_self(), SIGPIPE, &info);
-}
-
-void lx_signal_push_front(struct lx_thread *t, int sig, const struct wf_siginfo *info)
-{
-	struct lx_sigq *q = new_sigq(sig, info);
-
-	wf_spin_lock(&t->sig_lock);
-	if (q)
-		wf_list_push_head(&t->sig_queue, &q->link);
-	wf_store_seq_cst(&t->sig_pending, t->sig_pending | lx_bit(sig));
-	wf_spin_unlock(&t->sig_lock);
 }

@@ -110,7 +110,7 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	t->is_mask_unknown = !(~mask & ~(lx_bit(SIGKILL) | lx_bit(SIGSTOP)));
 	(void)sys2(__NR_sigaltstack, NULL, &t->altstack);
 	if (t->altstack.flags & SS_DISABLE)
-		t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
+		t->altstack = (struct wf_stack_t){ 0 }; /* the flags that exec leaves */
 	(void)sys3(__NR_get_robust_list, 0, &t->robust_head, &len);
 	(void)sys2(__NR_prctl, 16 /* PR_GET_NAME */, t->name);
 	t->policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
@@ -136,10 +136,10 @@ bool lx_start(void)
 	wf_thread_table_init(sizeof(struct lx_thread));
 	lx_futex_init();
 	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
+	lx_pending_init(&lx.shared);
 	if (wf_epoll_init() < 0)
 		return refuse("no epoll descriptor could be made");
 	lx.on_exit = lx_config.on_exit;
-	lx.min_sigstack = lx_config.min_sigstack;
 	wf_rt.seed = lx_config.seed;
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
 	main = wf_runtime_start(&wf_epoll_driver, &hooks,

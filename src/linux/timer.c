@@ -12,7 +12,8 @@
 #include "linux/abi.h"
 #include "linux/calls.h"
 
-#define SIGEV_THREAD_ID 4
+#include <signal.h>
+
 #define MAX_TIMERS 1024
 #define ITIMER_REAL 0
 
@@ -72,10 +73,14 @@ long sysc_timer_create(struct wf_frame *f)
 	int id = 0;
 	long ret;
 
-	if (!WF_ARG1(f))
+	if (!WF_ARG1(f)) {
+		lx_signal_expect(SIGALRM);
 		return lx_raw(f);
+	}
 	if (wf_arch_copy(&ev, (const void *)WF_ARG1(f), sizeof(ev)) < 0)
 		return -EFAULT;
+	if (ev.notify == SIGEV_SIGNAL)
+		lx_signal_expect(ev.signo);
 	if (ev.notify != SIGEV_THREAD_ID)
 		return lx_raw(f);
 	tid = (uint32_t)ev.tid;

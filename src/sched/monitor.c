@@ -10,6 +10,8 @@
 #include "sched/runtime.h"
 #include "sched/worker.h"
 
+#include <errno.h>
+
 #define TICK_NS (5 * WF_MS)
 #define RETAKE_TICK_NS (200 * WF_US) /* while a worker sits in a call and somebody waits for it */
 
@@ -18,7 +20,9 @@ void wf_kick(struct wf_kthread *k)
 	if (wf_exchange_seq_cst(&k->kick_sent, 1u))
 		return; /* one is on its way: it has not looked at the attention word yet */
 	k->count.kicks++;
-	(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK);
+	/* A real-time signal needs a place in the user's queue; a standard one always has its bit. */
+	if (sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK) == -EAGAIN)
+		(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK_SPARE);
 }
 
 void wf_monitor_arm(void)

@@ -90,6 +90,16 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
 	wf_worker_switch_last(k, WF_PREV_PREEMPT);
 }
 
+bool wf_is_kick(int sig, const struct wf_siginfo *info)
+{
+	if (sig == WF_SIG_KICK)
+		return true;
+	/* Without room the kernel keeps nothing but the number: it then says that nobody in particular sent it. */
+	return sig == WF_SIG_KICK_SPARE &&
+	       ((info->code == SI_TKILL && info->kill.pid == wf_rt.pid) ||
+		(info->code == SI_USER && !info->kill.pid));
+}
+
 void wf_preempt_on_kick(int sig, void *info, void *context)
 {
 	struct wf_ucontext *uc = context;
@@ -127,9 +137,12 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 	struct wf_stack_t ss = { .sp = k->altstack, .size = WF_ALTSTACK_BYTES };
 	uint64_t mask = wf_worker_sigmask();
 
-	/* The door takes its kicks with rt_sigtimedwait: none is lost, and none interrupts it elsewhere. */
+	/*
+	 * The door takes its kicks with rt_sigtimedwait: none is lost, and none interrupts it elsewhere. The same
+	 * for faults that are none, but sent by somebody.
+	 */
 	if (k->is_door)
-		mask |= 1ull << (WF_SIG_KICK - 1);
+		mask = ~0ull;
 	WF_ASSERT(sys2(__NR_sigaltstack, &ss, NULL) == 0);
 	WF_ASSERT(sys_sigprocmask(SIG_SETMASK, &mask, NULL) == 0);
 	/*

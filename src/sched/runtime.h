@@ -5,6 +5,7 @@
 #ifndef WF_SCHED_RUNTIME_H
 #define WF_SCHED_RUNTIME_H
 
+#include "arch/x86_64/sigframe.h"
 #include "mem/slab.h"
 #include "sched/driver.h"
 #include "sched/wheel.h"
@@ -15,6 +16,12 @@
  * set*id broadcasts, which never reaches the kernel under weft. No number is taken from the program.
  */
 #define WF_SIG_KICK 33
+/*
+ * The same when the kernel queues no more real-time signals for the user: SIGSYS, which every kernel thread
+ * leaves open as it comes from seccomp filters. Those say so in its siginfo, and other processes who they are.
+ */
+#define WF_SIG_KICK_SPARE 31
+bool wf_is_kick(int sig, const struct wf_siginfo *info);
 
 struct wf_runtime {
 	uint32_t started;                             /* (a) */

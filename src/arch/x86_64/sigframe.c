@@ -65,6 +65,18 @@ void wf_sigframe_reset_fp(struct wf_ucontext *uc)
 	*(uint32_t *)(fp + 24) = 0x1f80;
 }
 
+void wf_sigframe_enter(struct wf_ucontext *uc, struct wf_sigframe *frame, void *handler, int sig)
+{
+	uc->reg[WF_UC_RIP] = (uint64_t)handler;
+	uc->reg[WF_UC_RSP] = (uint64_t)frame;
+	uc->reg[WF_UC_RDI] = (uint64_t)sig;
+	uc->reg[WF_UC_RSI] = (uint64_t)&frame->info;
+	uc->reg[WF_UC_RDX] = (uint64_t)&frame->uc;
+	uc->reg[WF_UC_RAX] = 0;
+	uc->reg[WF_UC_EFL] &= ~0x500ull; /* direction and trap flags are clear in a handler */
+	wf_sigframe_reset_fp(uc);
+}
+
 void wf_sigframe_store_legacy_fp(void *fp)
 {
 	__asm__ volatile("fxsave64 (%0)" ::"r"(fp) : "memory");

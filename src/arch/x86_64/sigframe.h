@@ -107,6 +107,9 @@ struct wf_sigframe *wf_sigframe_place(uintptr_t sp, size_t fp_bytes, void **out_
 /* A fresh FPU control state in uc's FPU area, as the kernel gives a handler. */
 void wf_sigframe_reset_fp(struct wf_ucontext *uc);
 
+/* Edit uc, whose state frame has taken down, so that resuming it enters the frame's handler. */
+void wf_sigframe_enter(struct wf_ucontext *uc, struct wf_sigframe *frame, void *handler, int sig);
+
 /* Store the current x87/SSE state as a legacy frame of 512 bytes at fp (64-byte aligned). */
 #define WF_LEGACY_FP_BYTES 512
 void wf_sigframe_store_legacy_fp(void *fp);

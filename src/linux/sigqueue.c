@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Queues of pending signals: one for each thread, one for the process.
+ *
+ * Called by: signal.c and sigpark.c, which decide who may take what.
+ *
+ * Invariant: a bit of p->set is up as long as a signal of that number can be taken. Standard signals are
+ * there once, real-time ones as often as they were sent, oldest first. Bits are read without the lock by
+ * whoever asks whether it is worth a look.
+ */
+#include "linux/abi.h"
+
+#include <signal.h>
+
+#define RLIMIT_SIGPENDING 11
+#define FIRST_REALTIME 32
+
+void lx_pending_init(struct lx_pending *p)
+{
+	p->lock = (struct wf_spin){ 0 };
+	wf_store_seq_cst(&p->set, 0ull);
+	wf_list_init(&p->queue);
+}
+
+static bool is_over_limit(void)
+{
+	uint64_t limit[2];
+
+	return sys4(__NR_prlimit64, 0, RLIMIT_SIGPENDING, 0, limit) == 0 &&
+	       wf_load_relaxed(&lx.nr_sigqs) >= limit[0];
+}
+
+static struct lx_sigq *new_sigq(int sig, const struct wf_siginfo *info)
+{
+	struct lx_sigq *q = wf_slab_get(&lx.sigqs);
+
+	if (!q)
+		return NULL;
+	wf_fetch_add(&lx.nr_sigqs, 1u);
+	wf_list_init(&q->link);
+	q->info = *info;
+	q->info.signo = sig;
+	return q;
+}
+
+static void free_sigq(struct lx_sigq *q)
+{
+	if (!q)
+		return;
+	wf_fetch_sub(&lx.nr_sigqs, 1u);
+	wf_slab_put(&lx.sigqs, q);
+}
+
+/* Under the lock: a timer whose last signal is still there counts an overrun instead of queueing another. */
+static bool is_overrun(struct lx_pending *p, const struct wf_siginfo *info)
+{
+	struct wf_list *n, *tmp;
+
+	if (info->code != SI_TIMER)
+		return false;
+	wf_list_for_each_safe (n, tmp, &p->queue) {
+		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
+
+		if (q->info.code == SI_TIMER && q->info.timer.timer_id == info->timer.timer_id) {
+			q->info.timer.overrun += info->timer.overrun + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info, bool is_new)
+{
+	struct lx_sigq *q = NULL;
+
+	if (sig < FIRST_REALTIME && wf_load_seq_cst(&p->set) & lx_bit(sig))
+		return 0;
+	/* As the kernel: without room a bit stays for what was no sigqueue(), and sigqueue() fails. */
+	if (sig < FIRST_REALTIME || !is_new || !is_over_limit())
+		q = new_sigq(sig, info);
+	if (!q && is_new && sig >= FIRST_REALTIME && info->code != SI_USER)
+		return -EAGAIN;
+	wf_spin_lock(&p->lock);
+	if (q && (sig >= FIRST_REALTIME || !(p->set & lx_bit(sig))) && !is_overrun(p, info)) {
+		wf_list_push_tail(&p->queue, &q->link);
+		q = NULL;
+	}
+	wf_store_seq_cst(&p->set, p->set | lx_bit(sig));
+	wf_spin_unlock(&p->lock);
+	free_sigq(q);
+	return 0;
+}
+
+void lx_pending_push_front(struct lx_pending *p, int sig, const struct wf_siginfo *info)
+{
+	struct lx_sigq *q = new_sigq(sig, info);
+
+	wf_spin_lock(&p->lock);
+	if (q)
+		wf_list_push_head(&p->queue, &q->link);
+	wf_store_seq_cst(&p->set, p->set | lx_bit(sig));
+	wf_spin_unlock(&p->lock);
+}
+
+/* Under the lock. */
+static int take(struct lx_pending *p, uint64_t set, struct lx_sigq **out)
+{
+	const uint64_t faults = lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) |
+				lx_bit(SIGTRAP) | lx_bit(SIGSYS);
+	uint64_t ready = p->set & set;
+	struct wf_list *n, *tmp;
+	bool more = false;
+	int sig;
+
+	*out = NULL;
+	if (!ready)
+		return 0;
+	/* A fault comes before everything: the instruction cannot go on without it. */
+	if (ready & faults)
+		ready &= faults;
+	sig = __builtin_ctzl(ready) + 1;
+	wf_list_for_each_safe (n, tmp, &p->queue) {
+		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
+
+		if (q->info.signo != sig)
+			continue;
+		more = *out != NULL;
+		if (more)
+			break;
+		*out = q;
+	}
+	if (!more)
+		wf_store_seq_cst(&p->set, p->set & ~lx_bit(sig));
+	if (*out)
+		wf_list_remove(&(*out)->link);
+	return sig;
+}
+
+int lx_pending_take(struct lx_pending *p, uint64_t set, struct wf_siginfo *out)
+{
+	struct lx_sigq *q;
+	int sig;
+
+	if (!(wf_load_seq_cst(&p->set) & set))
+		return 0;
+	wf_spin_lock(&p->lock);
+	sig = take(p, set, &q);
+	wf_spin_unlock(&p->lock);
+	if (!sig)
+		return 0;
+	*out = q ? q->info : (struct wf_siginfo){ .signo = sig };
+	free_sigq(q);
+	return sig;
+}
+
+void lx_pending_drop(struct lx_pending *p, uint64_t set)
+{
+	struct wf_siginfo info;
+
+	while (lx_pending_take(p, set, &info))
+		;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is sent to the own process group is delivered before kill() returns. */
+#include "check.h"
+
+static volatile int nr_handled;
+
+static void handler(int sig)
+{
+	(void)sig;
+	nr_handled++;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+int main(void)
+{
+	struct sigaction act = { .sa_handler = handler };
+
+	join(start(nothing, NULL));
+	setpgid(0, 0);
+	sigaction(SIGUSR1, &act, NULL);
+	for (int i = 0; i < 500; i++) {
+		nr_handled = 0;
+		CHECK_SYS(kill(0, SIGUSR1));
+		CHECK_EQ(nr_handled, 1);
+		CHECK_SYS(killpg(getpgrp(), SIGUSR1));
+		CHECK_EQ(nr_handled, 2);
+		CHECK_SYS(kill(-getpgrp(), SIGUSR1));
+		CHECK_EQ(nr_handled, 3);
+	}
+	ok("kill(0), killpg(), kill(-pgrp)");
+	return finish();
+}
