@@ -124,6 +124,9 @@ static void *calls(void *arg)
 	SHOW(epoll_create(0));
 	SHOW(epoll_create1(77));
 	SHOW(eventfd(0, 77));
+	SHOW(timerfd_gettime(fds[0], &(struct itimerspec){ 0 }));
+	SHOW(timerfd_gettime(1000, &(struct itimerspec){ 0 }));
+	SHOW(timerfd_settime(fds[0], 0, &(struct itimerspec){ 0 }, NULL));
 	SHOW(timerfd_create(77, 0));
 	SHOW(timerfd_create(1, 77));
 	SHOW(signalfd(-1, &set, 77));

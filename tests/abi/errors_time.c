@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/timex.h>
 
 static void *calls(void *arg)
 {
@@ -110,6 +111,14 @@ static void *calls(void *arg)
 	SHOW(ualarm(0, 0));
 	SHOW(usleep(1));
 
+	SHOW(clock_settime(CLOCK_MONOTONIC, &ts));
+	SHOW(clock_settime(99, &ts));
+	SHOW(clock_settime(CLOCK_REALTIME, &bad));
+	SHOW(clock_adjtime(CLOCK_MONOTONIC, &(struct timex){ 0 }));
+	SHOW(clock_adjtime(99, &(struct timex){ 0 }));
+	SHOW_PT(pthread_getcpuclockid(other, &c));
+	SHOW(clock_gettime(c, &ts));
+	SHOW(clock_getres(c, &ts));
 	SHOW_PT(clock_getcpuclockid(0, &c));
 	SHOW(clock_gettime(c, &ts));
 	SHOW_PT(clock_getcpuclockid(0x3ffffff, &c));

@@ -14,6 +14,7 @@
 
 /* Old calls are calls too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#pragma GCC diagnostic ignored "-Wnonnull"
 
 #define BAD ((void *)1)
 #define KERNEL ((void *)0xffff800000001000ul)
