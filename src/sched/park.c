@@ -140,8 +140,12 @@ void wf_yield(void)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 
-	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox))
-		return;
+	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox)) {
+		/* A loop of yields may wait for a thread that waits for I/O, with no other worker to look. */
+		wf_worker_poll();
+		if (!wf_runq_nr(&w->rq))
+			return;
+	}
 	WF_TRACE(k, WF_EV_YIELD, 0, 0);
 	wf_worker_switch_away(WF_PREV_YIELD);
 }

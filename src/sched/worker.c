@@ -121,16 +121,22 @@ void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t)
 		wf_idle_wake();
 }
 
+void wf_worker_poll(void)
+{
+	if (wf_rt.io->has_waiters() && wf_rt.io->poll(0)) {
+		/* We swallowed a wake-up meant for a sleeper, and are not asleep: pass it on. */
+		wf_fetch_sub(&wf_rt.nr_searching, 1u);
+		wf_idle_wake();
+	}
+}
+
 struct wf_thread *wf_worker_pick(struct wf_worker *w)
 {
 	struct wf_thread *t;
 	bool new_slice;
 
-	if (++w->picks % POLL_EVERY_PICKS == 0 && wf_rt.io->has_waiters() && wf_rt.io->poll(0)) {
-		/* We swallowed a wake-up meant for a sleeper, and are not asleep: pass it on. */
-		wf_fetch_sub(&wf_rt.nr_searching, 1u);
-		wf_idle_wake();
-	}
+	if (++w->picks % POLL_EVERY_PICKS == 0)
+		wf_worker_poll();
 	if (wf_load_relaxed(&w->inbox))
 		drain_inbox(w);
 	if (!wf_runq_nr(&w->rq))

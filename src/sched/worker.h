@@ -139,6 +139,8 @@ struct wf_thread *wf_inbox_take(struct wf_worker *w);
 
 /* Next thread of w's own: inbox, hand-off slot, queue. Does not search elsewhere. */
 struct wf_thread *wf_worker_pick(struct wf_worker *w);
+/* Make the threads ready whose descriptors are. */
+void wf_worker_poll(void);
 /* Leave the running thread; returns when it runs again, maybe on another kernel thread. */
 WF_PARKS void wf_worker_switch_away(enum wf_prev_action action);
 /* The same for a context that is never resumed by the usual path (DEAD, or a saved signal frame). */

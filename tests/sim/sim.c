@@ -207,6 +207,71 @@ TEST(idle_workers_wake_sleepers_on_time)
 	CHECK_EQ(latest, 0);
 }
 
+/* A descriptor that is ready as soon as somebody waits for it. */
+static struct wf_thread *reader;
+static bool has_read;
+static const struct wf_io_driver *idle_driver;
+
+static bool poll_reader(int64_t timeout_ns)
+{
+	struct wf_thread *t = reader;
+
+	reader = NULL;
+	if (t)
+		(void)wf_unpark(t, WF_WAKE_EVENT);
+	return idle_driver->poll(t ? 0 : timeout_ns);
+}
+
+static bool reader_waits(void)
+{
+	return reader;
+}
+
+static struct wf_io_driver reader_driver = { .poll = poll_reader, .has_waiters = reader_waits };
+
+static void reads(void *arg)
+{
+	wf_park_begin(0, WF_WAIT_FD, 0);
+	reader = wf_self();
+	(void)wf_park(WF_NEVER);
+	has_read = true;
+}
+
+static void yields(void *arg)
+{
+	for (int i = 0; i < 3 && !has_read; i++)
+		wf_yield();
+	model_expect(has_read, "a loop of yields keeps a reader waiting");
+}
+
+/* A monitor that never comes to look. */
+static void sleeps_at_door(void *arg)
+{
+	for (;;)
+		(void)machine_sleep_at_door(WF_NEVER);
+}
+
+static void setup_yields(void)
+{
+	machine_reset(1);
+	idle_driver = wf_rt.io;
+	reader_driver.wake = idle_driver->wake;
+	wf_rt.io = &reader_driver;
+	reader = NULL;
+	has_read = false;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(sleeps_at_door, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(reads, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(yields, NULL));
+}
+
+static const struct model yielding = { .setup = setup_yields, .check = machine_check };
+
+TEST(a_yield_with_nobody_else_ready_looks_for_io)
+{
+	model_verify_walk(&yielding, 100);
+}
+
 TEST(random_threads_all_end)
 {
 	const char *runs_text = getenv("WEFT_RUNS");
