@@ -19,6 +19,8 @@
 /* The kernel refuses more program headers than this, so nothing that runs has them. */
 #define MAX_PHDR_BYTES 65536
 
+#define LOOK_BACK 24 /* bytes before a system call where its number may be loaded */
+
 /* The largest programs known (browsers with all symbols exported) stay far below. */
 #define MAX_TABLE_BYTES (256u << 20)
 
@@ -390,29 +392,48 @@ void wf_binary_imports(const struct wf_binary *b, void (*visit)(const char *name
 	}
 }
 
-int64_t wf_binary_syscall_pairs(const struct wf_binary *b)
+/* The number that the nearest `mov $number, %eax` before the pair at at loads, or -1. */
+static int number_before(const unsigned char *buf, size_t at)
 {
-	static char buf[65536];
+	for (size_t back = 5; back <= LOOK_BACK && back <= at; back++) {
+		const unsigned char *p = buf + at - back;
+
+		if (p[0] == 0xb8 && p[2] < 4 && p[3] == 0 && p[4] == 0)
+			return p[1] | p[2] << 8;
+	}
+	return -1;
+}
+
+int64_t wf_binary_syscall_pairs(const struct wf_binary *b, void (*visit)(int nr, void *data),
+				void *data)
+{
+	static unsigned char buf[LOOK_BACK + 65536];
 	int64_t nr = 0;
 
 	for (size_t i = 0; i < b->nr_phdrs; i++) {
 		const Elf64_Phdr *p = &b->phdrs[i];
-		bool was_0f = false; /* the pair may lie across two reads */
+		size_t kept = 0; /* of what was read before: a pair may lie across two reads */
 
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
 			continue;
 		for (uint64_t done = 0; done < p->p_filesz;) {
 			uint64_t left = p->p_filesz - done;
-			size_t len = left < sizeof(buf) ? left : sizeof(buf);
-			int ret = read_at(b, p->p_offset + done, buf, len);
+			size_t len = left < sizeof(buf) - LOOK_BACK ? left
+								    : sizeof(buf) - LOOK_BACK;
+			int ret = read_at(b, p->p_offset + done, buf + kept, len);
 
 			if (ret < 0)
 				return ret;
-			for (size_t k = 0; k < len; k++) {
-				nr += was_0f && buf[k] == 0x05;
-				was_0f = buf[k] == 0x0f;
+			for (size_t k = kept ? kept : 1; k < kept + len; k++) {
+				if (buf[k - 1] != 0x0f || buf[k] != 0x05)
+					continue;
+				nr++;
+				visit(number_before(buf, k - 1), data);
 			}
 			done += len;
+			len += kept;
+			kept = len < LOOK_BACK ? len : LOOK_BACK;
+			memmove(buf, buf + len - kept, kept);
 		}
 	}
 	return nr;

@@ -55,7 +55,11 @@ void wf_binary_close(struct wf_binary *b);
 void wf_binary_imports(const struct wf_binary *b, void (*visit)(const char *name, void *data),
 		       void *data);
 
-/* How often the bytes 0f 05 (`syscall`) stand in executable segments, aligned or not; or -errno. */
-int64_t wf_binary_syscall_pairs(const struct wf_binary *b);
+/*
+ * How often the bytes 0f 05 (`syscall`) stand in executable segments, aligned or not; or -errno. visit gets the
+ * number that is loaded shortly before each of them, or -1.
+ */
+int64_t wf_binary_syscall_pairs(const struct wf_binary *b, void (*visit)(int nr, void *data),
+				void *data);
 
 #endif

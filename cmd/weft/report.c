@@ -15,51 +15,7 @@
 #include "libraries.h"
 #include "program.h"
 #include "text.h"
-
-/* What becomes of a call under weft. */
-enum fate {
-	ANSWERED, /* by weft, in user space */
-	BOUND,    /* the calling thread keeps a kernel thread of its own from then on */
-	PASSED,   /* to the kernel, unchanged */
-};
-
-static const char *const fate_names[] = { "answered", "bound", "passed" };
-
-static const struct {
-	const char *name;
-	enum fate fate;
-} calls[] = {
-	{ "fork", PASSED },
-	{ "vfork", PASSED },
-	{ "posix_spawn", PASSED },
-	{ "posix_spawnp", PASSED },
-	{ "clone", ANSWERED },
-	{ "syscall", ANSWERED },
-	{ "setuid", ANSWERED },
-	{ "setgid", ANSWERED },
-	{ "seteuid", ANSWERED },
-	{ "setegid", ANSWERED },
-	{ "setreuid", ANSWERED },
-	{ "setregid", ANSWERED },
-	{ "setresuid", ANSWERED },
-	{ "setresgid", ANSWERED },
-	{ "setgroups", ANSWERED },
-	{ "initgroups", ANSWERED },
-	{ "sigaltstack", ANSWERED },
-	{ "pthread_setaffinity_np", ANSWERED },
-	{ "sched_setaffinity", ANSWERED },
-	{ "timer_create", BOUND }, /* only with SIGEV_THREAD or SIGEV_THREAD_ID */
-	{ "sched_setscheduler", BOUND },
-	{ "sched_setparam", BOUND },
-	{ "pthread_setschedparam", BOUND },
-	{ "pthread_attr_setschedpolicy", BOUND },
-	{ "ptrace", BOUND },
-	{ "unshare", BOUND },
-	{ "setns", BOUND },
-	{ "capset", BOUND },
-};
-
-#define NR_CALLS (sizeof(calls) / sizeof(calls[0]))
+#include "uses.h"
 
 /* What makes threads. The libraries of glibc that do so on request of these are in is_passive(). */
 static const char *const makers[] = {
@@ -69,7 +25,7 @@ static const char *const makers[] = {
 struct report {
 	struct wf_program program;
 	struct wf_libraries libraries;
-	bool uses[NR_CALLS];
+	struct wf_uses uses;
 	bool has_dlopen;
 	bool uses_std_thread;   /* somebody starts a std::thread */
 	const char *makers[16]; /* who makes threads: names of libraries, "" for the program */
@@ -82,7 +38,7 @@ struct report {
 /* One walk over the imports of one file. */
 struct walk {
 	struct report *report;
-	bool is_program;
+	const char *library; /* NULL: the program itself */
 	bool makes_threads;
 };
 
@@ -98,11 +54,14 @@ static void visit_import(const char *name, void *data)
 		w->report->uses_std_thread = true;
 	if (strcmp(name, "dlopen") == 0)
 		w->report->has_dlopen = true;
-	/* A library's calls are mostly never made; only the program's own say something. */
-	for (size_t i = 0; w->is_program && i < NR_CALLS; i++) {
-		if (strcmp(name, calls[i].name) == 0)
-			w->report->uses[i] = true;
-	}
+	wf_uses_add(&w->report->uses, name, w->library);
+}
+
+static void visit_number(int nr, void *data)
+{
+	struct report *r = data;
+
+	wf_uses_add_number(&r->uses, nr);
 }
 
 /* Libraries that import pthread_create for those who ask them to, and make no thread by themselves. */
@@ -126,12 +85,13 @@ static void add_maker(struct report *r, const char *name)
 
 static void analyse(struct report *r)
 {
-	struct walk w = { .report = r, .is_program = true };
+	struct walk w = { .report = r };
 	size_t passive_cxx = SIZE_MAX;
 
 	wf_binary_imports(&r->program.binary, visit_import, &w);
 	if (w.makes_threads)
 		add_maker(r, "");
+	r->syscall_pairs = wf_binary_syscall_pairs(&r->program.binary, visit_number, r);
 	r->static_tls_bytes = r->program.binary.tls_bytes;
 	for (size_t i = 0; i < r->libraries.nr; i++) {
 		const struct wf_libraries_item *item = &r->libraries.items[i];
@@ -140,7 +100,7 @@ static void analyse(struct report *r)
 			r->nr_missing++;
 			continue;
 		}
-		w = (struct walk){ .report = r };
+		w = (struct walk){ .report = r, .library = item->name };
 		wf_binary_imports(&item->binary, visit_import, &w);
 		r->static_tls_bytes += item->binary.tls_bytes;
 		if (!w.makes_threads)
@@ -152,16 +112,7 @@ static void analyse(struct report *r)
 	}
 	if (passive_cxx != SIZE_MAX && !is_passive(r, "libstdc++.so.6"))
 		add_maker(r, r->libraries.items[passive_cxx].name);
-	r->syscall_pairs = wf_binary_syscall_pairs(&r->program.binary);
-}
-
-static bool uses_bound(const struct report *r)
-{
-	for (size_t i = 0; i < NR_CALLS; i++) {
-		if (r->uses[i] && calls[i].fate == BOUND)
-			return true;
-	}
-	return false;
+	wf_uses_sort(&r->uses);
 }
 
 struct verdict {
@@ -183,7 +134,7 @@ static struct verdict judge(const struct report *r)
 					 0 };
 	if (r->nr_makers == 0)
 		return (struct verdict){ "runs", "0 pthread_create: nothing to do", 0 };
-	if (uses_bound(r))
+	if (wf_uses_has(&r->uses, WF_CALLS_BOUND))
 		return (struct verdict){
 			"runs 1:1",
 			"threads that make a call marked 'bound' keep a kernel thread; "
@@ -207,6 +158,35 @@ static void print_line(const char *title, const char *value)
 	char clean[PATH_MAX];
 
 	printf("%-14s%s\n", title, wf_text_clean(clean, sizeof(clean), value));
+}
+
+/*
+ * The program's rows in full. A library's calls are mostly never made, so of those only what differs from the
+ * plain kernel is worth a line.
+ */
+static void print_uses(const struct wf_uses *u)
+{
+	for (size_t i = 0; i < u->nr; i++) {
+		const struct wf_uses_item *item = &u->items[i];
+		const struct wf_calls_row *row = item->row;
+		bool is_plain = !*row->note && row->fate < WF_CALLS_BOUND;
+		char by[NAME_MAX + 1] = "";
+
+		if (item->by && is_plain)
+			continue;
+		wf_text_clean(by, sizeof(by), item->by ? item->by : "");
+		printf("%-14s%-24s %s", item->by ? "library uses" : "uses", row->name,
+		       wf_calls_fate_names[row->fate]);
+		if (*row->note)
+			printf("; %s", row->note);
+		if (item->is_inline)
+			printf(" (by an instruction of its own)");
+		if (item->by)
+			printf(" (%s)", by);
+		putchar('\n');
+	}
+	if (u->is_incomplete)
+		print_line("uses", "more, but there was no memory for it");
 }
 
 static void print_text(const struct report *r, const char *name, struct verdict v)
@@ -239,10 +219,7 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 	printf("%-14s%lld byte pairs 0f 05 in its own text%s\n", "syscall",
 	       (long long)r->syscall_pairs,
 	       r->syscall_pairs > 0 ? ": perhaps system calls that bypass libc" : "");
-	for (size_t i = 0; i < NR_CALLS; i++) {
-		if (r->uses[i])
-			printf("%-14s%-28s %s\n", "uses", calls[i].name, fate_names[calls[i].fate]);
-	}
+	print_uses(&r->uses);
 	for (size_t i = 0; i < b->nr_needed; i++)
 		print_line("needs", b->needed[i]);
 	for (size_t i = 0; i < r->libraries.nr; i++) {
@@ -259,6 +236,25 @@ static void print_libraries(struct wf_text_json *j, const struct report *r)
 		wf_text_json_string(j, "name", r->libraries.items[i].name);
 		if (r->libraries.items[i].path)
 			wf_text_json_string(j, "path", r->libraries.items[i].path);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+}
+
+static void print_calls(struct wf_text_json *j, const struct wf_uses *u)
+{
+	wf_text_json_begin(j, "calls", '[');
+	for (size_t i = 0; i < u->nr; i++) {
+		const struct wf_calls_row *row = u->items[i].row;
+
+		wf_text_json_begin(j, NULL, '{');
+		wf_text_json_string(j, "name", row->name);
+		wf_text_json_string(j, "fate", wf_calls_fate_names[row->fate]);
+		wf_text_json_string(j, "test", row->test);
+		wf_text_json_string(j, "differs", row->note);
+		if (u->items[i].by)
+			wf_text_json_string(j, "library", u->items[i].by);
+		wf_text_json_bool(j, "inline", u->items[i].is_inline);
 		wf_text_json_end(j, '}');
 	}
 	wf_text_json_end(j, ']');
@@ -288,12 +284,7 @@ static void print_json(const struct report *r, const char *name, struct verdict 
 		wf_text_json_number(&j, "tls_bytes_with_libraries", (long long)r->static_tls_bytes);
 		wf_text_json_bool(&j, "static_tls", b->flags & DF_STATIC_TLS);
 		wf_text_json_number(&j, "syscall_pairs", r->syscall_pairs);
-		wf_text_json_begin(&j, "calls", '{');
-		for (size_t i = 0; i < NR_CALLS; i++) {
-			if (r->uses[i])
-				wf_text_json_string(&j, calls[i].name, fate_names[calls[i].fate]);
-		}
-		wf_text_json_end(&j, '}');
+		print_calls(&j, &r->uses);
 		wf_text_json_begin(&j, "needed", '[');
 		for (size_t i = 0; i < b->nr_needed; i++)
 			wf_text_json_string(&j, NULL, b->needed[i]);
@@ -322,6 +313,7 @@ int wf_report_program(const char *name, bool is_json)
 		print_json(&r, name, v);
 	else
 		print_text(&r, name, v);
+	wf_uses_free(&r.uses);
 	wf_libraries_free(&r.libraries);
 	wf_program_done(&r.program);
 	return v.exit_code;

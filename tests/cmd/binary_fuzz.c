@@ -52,6 +52,11 @@ static void touch_name(const char *name, void *data)
 	*(size_t *)data += strlen(name);
 }
 
+static void touch_number(int nr, void *data)
+{
+	*(size_t *)data += (size_t)nr;
+}
+
 /* Reads everything that the reader offers; the sum keeps the compiler from dropping it. */
 static int read_all(int fd, size_t *out_sum)
 {
@@ -69,7 +74,7 @@ static int read_all(int fd, size_t *out_sum)
 		*out_sum += b.soname ? strlen(b.soname) : 0;
 		*out_sum += b.rpath ? strlen(b.rpath) : 0;
 		*out_sum += b.runpath ? strlen(b.runpath) : 0;
-		*out_sum += (size_t)wf_binary_syscall_pairs(&b);
+		*out_sum += (size_t)wf_binary_syscall_pairs(&b, touch_number, out_sum);
 	}
 	wf_binary_close(&b);
 	return ret;

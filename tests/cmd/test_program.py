@@ -61,22 +61,37 @@ class Program(CommandTest):
         self.assertEqual(self.examine(program, 2)["verdict"], "incomplete")
 
     def test_calls(self):
-        source = ("#include <sched.h>\n#include <unistd.h>\n" + THREAD +
-                  "int main(void) { struct sched_param p = {0}; if (fork() == 0) setuid(1);"
-                  "sched_setscheduler(0, SCHED_FIFO, &p); return run(); }")
-        report = self.examine(self.compile("calls", source, "-pthread"), 1)
-        self.assertEqual(report["verdict"], "runs 1:1")
-        self.assertEqual(report["calls"], {"fork": "passed", "setuid": "answered",
-                                           "sched_setscheduler": "bound"})
+        source = ("#include <pthread.h>\n#include <unistd.h>\n" + THREAD +
+                  "int main(void) { if (fork() == 0) setuid(1);"
+                  "return run() + (int)pread(0, 0, 0, 0) + pthread_equal(pthread_self(), pthread_self()); }")
+        report = self.examine(self.compile("calls", source, "-pthread", "-O0"), 0)
+        fates = {call["name"]: call["fate"] for call in report["calls"] if "library" not in call}
+        self.assertEqual(fates["fork"], "passed")
+        self.assertEqual(fates["setuid"], "emulated")
+        self.assertEqual(fates["pthread_create"], "emulated")
+        self.assertEqual(fates["pthread_self"], "libc")
+        self.assertEqual(fates["pread64"], "handed on")
+        tests = {call["name"]: call["test"] for call in report["calls"]}
+        self.assertEqual(tests["setuid"], "setuid_all")
+
+    def test_calls_of_libraries(self):
+        self.compile("libsets.so", "#include <unistd.h>\nint sets(void) { return setuid(1); }", "-shared",
+                     "-fPIC")
+        program = self.compile("user", "int sets(void); int main(void) { return sets(); }",
+                               f"-L{self.dir}", "-lsets", "-Wl,-rpath,$ORIGIN")
+        report = self.examine(program, 0)
+        found = [call for call in report["calls"] if call["name"] == "setuid"]
+        self.assertEqual([call.get("library") for call in found], ["libsets.so"])
 
     def test_tls_and_inline_syscalls(self):
         source = ("__thread char big[4000]; int main(void) { long r = 39; "
                   '__asm__ volatile("syscall" : "+a"(r) : : "rcx", "r11", "memory");'
                   "return big[r & 7]; }")
-        report = self.examine(self.compile("tls", source), 0)
+        report = self.examine(self.compile("tls", source, "-O2"), 0)
         self.assertGreaterEqual(report["tls_bytes"], 4000)
         self.assertGreaterEqual(report["tls_bytes_with_libraries"], report["tls_bytes"])
         self.assertGreaterEqual(report["syscall_pairs"], 1)
+        self.assertIn("getpid", [call["name"] for call in report["calls"] if call["inline"]])
 
     def test_refusal_is_the_one_of_run(self):
         static = self.compile("static", PLAIN, "-static")
