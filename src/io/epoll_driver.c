@@ -4,6 +4,7 @@
 #include "io/fdtab.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
+#include "sched/timers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,9 @@
 #include <sys/stat.h>
 
 #define WAKE_TAG (~0ull)
+#define TIMER_TAG (~1ull)
+#define CLOCK_MONOTONIC 1
+#define TFD_TIMER_ABSTIME 1
 #define OWN_FD_LIMIT 1024
 #define EVENTS_PER_POLL 24 /* 288 bytes: the call is also made on a program's stack */
 
@@ -18,7 +22,10 @@ static struct {
 	struct fd_entry *table; /* (c) */
 	int epoll_fd, wake_fd;  /* (c) */
 	uint32_t nr_waiters;    /* (a) */
-} io = { .epoll_fd = -1, .wake_fd = -1 };
+	int timer_fd;           /* (c) in the set; -1: none could be made */
+	struct wf_spin timer_lock;
+	int64_t armed; /* (a) when timer_fd makes one poll() return; written under timer_lock */
+} io = { .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
 
 struct fd_entry *wf_fdtab_entry(int fd)
 {
@@ -34,7 +41,7 @@ uint32_t wf_fd_seq(int fd)
 
 bool wf_fd_is_own(int fd)
 {
-	return fd >= 0 && (fd == io.epoll_fd || fd == io.wake_fd);
+	return fd >= 0 && (fd == io.epoll_fd || fd == io.wake_fd || fd == io.timer_fd);
 }
 
 enum wf_fd_kind wf_fd_kind(int fd)
@@ -217,6 +224,39 @@ static void on_event(uint64_t tag, uint32_t events)
 	wf_spin_unlock(&e->lock);
 }
 
+/* Without slack, unlike the time-out of epoll_wait: that one is late by a thousandth of its length. */
+static void set_timer(int64_t deadline)
+{
+	const struct __kernel_itimerspec at = {
+		.it_value = { deadline / WF_SEC, deadline % WF_SEC },
+	};
+
+	(void)sys4(__NR_timerfd_settime, io.timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static bool arm_timer(int64_t deadline)
+{
+	if (io.timer_fd < 0)
+		return false;
+	if (deadline >= wf_load_seq_cst(&io.armed))
+		return true;
+	wf_spin_lock(&io.timer_lock);
+	if (deadline < io.armed) {
+		wf_store_seq_cst(&io.armed, deadline);
+		set_timer(WF_MAX(deadline, 1)); /* 0 would stop it */
+	}
+	wf_spin_unlock(&io.timer_lock);
+	return true;
+}
+
+static void on_timer(void)
+{
+	wf_spin_lock(&io.timer_lock);
+	wf_store_seq_cst(&io.armed, WF_NEVER);
+	wf_spin_unlock(&io.timer_lock);
+	wf_timers_due();
+}
+
 static bool poll_epoll(int64_t timeout_ns)
 {
 	struct epoll_event events[EVENTS_PER_POLL];
@@ -235,6 +275,8 @@ static bool poll_epoll(int64_t timeout_ns)
 	for (long i = 0; i < n; i++) {
 		if (events[i].data.u64 == WAKE_TAG)
 			is_woken = true;
+		else if (events[i].data.u64 == TIMER_TAG)
+			on_timer();
 		else
 			on_event(events[i].data.u64, events[i].events);
 	}
@@ -257,6 +299,7 @@ const struct wf_io_driver wf_epoll_driver = {
 	.poll = poll_epoll,
 	.wake = wake_epoll,
 	.has_waiters = has_waiters,
+	.arm = arm_timer,
 };
 
 /* Programs count on low numbers being handed out in order, and close all from 3 up: keep out of their way. */
@@ -277,6 +320,18 @@ static int move_high(int fd)
 	return (int)high;
 }
 
+static void make_timer(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = TIMER_TAG };
+	int fd = move_high((int)sys2(__NR_timerfd_create, CLOCK_MONOTONIC, O_CLOEXEC | O_NONBLOCK));
+
+	if (fd >= 0 && sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		(void)sys_close(fd);
+		fd = -1;
+	}
+	io.timer_fd = WF_MAX(fd, -1);
+}
+
 int wf_epoll_init(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TAG };
@@ -291,6 +346,7 @@ int wf_epoll_init(void)
 	io.wake_fd = move_high((int)sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK));
 	if (io.wake_fd < 0)
 		return io.wake_fd;
+	make_timer();
 	return (int)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_ADD, io.wake_fd, &ev);
 }
 
@@ -300,6 +356,8 @@ void wf_epoll_forget(void)
 		(void)sys_close(io.epoll_fd);
 	if (io.wake_fd >= 0)
 		(void)sys_close(io.wake_fd);
+	if (io.timer_fd >= 0)
+		(void)sys_close(io.timer_fd);
 	sys_unmap(io.table, sizeof(struct fd_entry) * WF_MAX_FDS);
-	io = (typeof(io)){ .epoll_fd = -1, .wake_fd = -1 };
+	io = (typeof(io)){ .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
 }

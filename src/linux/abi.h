@@ -84,6 +84,8 @@ struct lx_thread {
 	int32_t priority, nice;          /* (a) */
 	uint64_t affinity[16];           /* (a) valid with has_affinity */
 	bool has_affinity;               /* (a) */
+	/* (o) how late a sleep may end so that several end at once; what 0 sets it back to */
+	int64_t timer_slack_ns, default_slack_ns;
 };
 
 struct lx_process {

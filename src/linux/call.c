@@ -4,6 +4,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "sched/timers.h"
 
 struct lx_gate_ops lx_gate;
 
@@ -92,7 +93,7 @@ long lx_brief(struct wf_frame *f)
 	forget_resched(self);
 	wf_timer_init(&self->base.timer, end_brief_call);
 	if (wf_wheel_add(&wf_rt.wheel, &self->base.timer, deadline))
-		wf_rt_timer_is_first(deadline);
+		wf_timers_first(deadline);
 	ret = call_once(self, (long)f->nr, args, true);
 	wf_wheel_cancel(&wf_rt.wheel, &self->base.timer);
 	return broken(self, ret);

@@ -9,6 +9,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "sched/timers.h"
 
 #include <signal.h>
 
@@ -98,6 +99,10 @@ void lx_door_loop(void *kthread)
 		next = wf_load_relaxed(&wf_rt.monitor_armed) || next <= now ? wf_monitor_tick(now)
 									    : next;
 		wf_store_seq_cst(&wf_rt.monitor_until, next);
+		if (wf_timers_door_is_late(now, next)) {
+			next = now;
+			continue;
+		}
 		if (next != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
 			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - now, 0);
 			ts = (struct __kernel_timespec){ wait / WF_SEC, wait % WF_SEC };

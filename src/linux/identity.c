@@ -309,6 +309,12 @@ long sysc_prctl(struct wf_frame *f)
 		return 0;
 	case PR_GET_NAME:
 		return wf_arch_copy((void *)WF_ARG1(f), self->name, sizeof(self->name));
+	case PR_SET_TIMERSLACK:
+		self->timer_slack_ns = (int64_t)WF_ARG1(f) > 0 ? (int64_t)WF_ARG1(f)
+							       : self->default_slack_ns;
+		return 0;
+	case PR_GET_TIMERSLACK:
+		return self->timer_slack_ns;
 	default:
 		return lx_blocking(f, false);
 	}

@@ -9,26 +9,53 @@
 #define CLOCK_TAI 11
 #define TIMER_ABSTIME 1
 
+#define USUAL_SLACK_NS (50 * WF_US)
+
+/*
+ * A thread that allows its sleeps more slack than usual sleeps until a round number, as others that do: one
+ * wake-up for all of them. The others get no slack: they pay nothing for it.
+ */
+static int64_t with_slack(const struct lx_thread *self, int64_t deadline)
+{
+	uint64_t step;
+
+	if (self->timer_slack_ns <= USUAL_SLACK_NS || deadline >= WF_NEVER - self->timer_slack_ns)
+		return deadline;
+	step = 1ull << (63 - __builtin_clzl((uint64_t)self->timer_slack_ns));
+	return (int64_t)WF_ALIGN_UP((uint64_t)deadline, step);
+}
+
 /* Until deadline; *remaining of a relative sleep is written when a signal ends it. */
 static long sleep_until(int64_t deadline, void *remaining)
 {
 	struct lx_thread *self = lx_self();
+	int64_t until = with_slack(self, deadline);
 
 	for (;;) {
 		struct __kernel_timespec left;
 		int64_t ns;
 
 		wf_park_begin(WF_INTR, WF_WAIT_SLEEP, (uint64_t)deadline);
-		if (wf_park(deadline) == WF_WAKE_TIMEOUT)
+		if (wf_park(until) == WF_WAKE_TIMEOUT)
 			return 0;
 		if (!lx_signal_is_waiting(self))
 			continue;
-		ns = WF_MAX(deadline - sys_now(), 0);
+		ns = WF_MAX(deadline - wf_now(), 0);
 		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
 		if (remaining && wf_arch_copy(remaining, &left, sizeof(left)) < 0)
 			return -EFAULT;
 		return remaining ? -ERESTART_RESTARTBLOCK : -ERESTARTNOHAND;
 	}
+}
+
+static bool is_over(const void *user_timespec, int clock)
+{
+	struct __kernel_timespec at;
+	int64_t now = 0;
+
+	return wf_arch_copy(&at, user_timespec, sizeof(at)) < 0 ||
+	       sys_clock_read(clock, &now) < 0 || at.tv_sec < now / WF_SEC ||
+	       (at.tv_sec == now / WF_SEC && at.tv_nsec <= now % WF_SEC);
 }
 
 long sysc_nanosleep(struct wf_frame *f)
@@ -75,8 +102,12 @@ long sysc_clock_nanosleep(struct wf_frame *f)
 		/* the CPU time of processes, or none at all: the kernel's business */
 		return lx_blocking(f, true);
 	if (WF_ARG1(f) & TIMER_ABSTIME) {
-		ret = lx_deadline_absolute(user, clock, &deadline);
-		return ret < 0 ? ret : sleep_until(deadline, NULL);
+		do { /* a clock that was set back meanwhile has not reached it yet */
+			ret = lx_deadline_absolute(user, clock, &deadline);
+			if (ret == 0)
+				ret = sleep_until(deadline, NULL);
+		} while (ret == 0 && clock != CLOCK_MONOTONIC && !is_over(user, clock));
+		return ret;
 	}
 	ret = lx_deadline_relative(user, &deadline);
 	return ret < 0 ? ret : sleep_until(deadline, (void *)WF_ARG3(f));

@@ -113,6 +113,8 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 		t->altstack = (struct wf_stack_t){ 0 }; /* the flags that exec leaves */
 	(void)sys3(__NR_get_robust_list, 0, &t->robust_head, &len);
 	(void)sys2(__NR_prctl, 16 /* PR_GET_NAME */, t->name);
+	t->timer_slack_ns = t->default_slack_ns = WF_MAX(
+		sys1(__NR_prctl, 30 /* PR_GET_TIMERSLACK */), 1);
 	t->policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
 	(void)sys2(__NR_sched_getparam, 0, &t->priority);
 	lx_sched_set_nice(t, 20 - (int)WF_MAX(sys2(__NR_getpriority, 0, 0), 1));

@@ -49,6 +49,7 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	t->has_affinity = parent->has_affinity;
 	t->base.is_pinned = parent->base.is_pinned;
 	lx_sched_inherit(t, parent);
+	t->timer_slack_ns = t->default_slack_ns = parent->timer_slack_ns;
 	lx_signal_thread_init(t, parent);
 }
 

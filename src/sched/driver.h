@@ -23,6 +23,11 @@ struct wf_io_driver {
 	void (*wake)(void);
 	/* Somebody waits for an event. */
 	bool (*has_waiters)(void);
+	/*
+	 * Let one poll() that waits then call wf_timers_due(), exactly; the earliest deadline counts. False, or
+	 * NULL: it has no clock, pass a timeout.
+	 */
+	bool (*arm)(int64_t deadline);
 };
 
 struct wf_sched_hooks {

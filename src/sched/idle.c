@@ -11,6 +11,7 @@
  */
 #include "base/die.h"
 #include "sched/runtime.h"
+#include "sched/timers.h"
 #include "sched/worker.h"
 
 /* a few microseconds: waking another processor costs 10 or more on a virtual machine */
@@ -19,7 +20,6 @@
 /* about 20 us in all: what a wake-up would have taken, too */
 #define PATIENT_ROUNDS 2
 #define PAUSES_OF_PATIENCE 200
-#define STAGGER_NS (4 * WF_MS) /* other sleepers look at the timers only if their keeper did not */
 
 /* A single hand-off on w, whose waker usually parks at once: it belongs there. Racy reads of stable objects. */
 static bool is_kept_handoff(struct wf_worker *w)
@@ -160,29 +160,6 @@ static void search(struct wf_kthread *k)
 	}
 }
 
-/*
- * One sleeper wakes exactly when the next timer fires, the others a little later. A sleeper that finds an
- * earlier timer than the one that is kept takes over.
- */
-static bool keep_timer(int64_t next)
-{
-	int64_t kept = wf_load_seq_cst(&wf_rt.timer_kept);
-
-	return next != WF_NEVER && (!kept || next < kept) && wf_cas(&wf_rt.timer_kept, &kept, next);
-}
-
-static void drop_timer(int64_t kept)
-{
-	(void)wf_cas(&wf_rt.timer_kept, &kept, (int64_t)0); /* not if another one took over */
-}
-
-static int64_t time_until(int64_t deadline, int64_t now)
-{
-	if (deadline == WF_NEVER)
-		return -1;
-	return deadline > now ? deadline - now : 0;
-}
-
 static void sleep_in_poller(struct wf_kthread *k)
 {
 	struct wf_worker *w = k->worker;
@@ -192,16 +169,9 @@ static void sleep_in_poller(struct wf_kthread *k)
 	/* our entry before our look at the queues; pairs with submitters */
 	wf_fence_seq_cst(&wf_rt.nr_idle);
 	if (!any_work(w)) {
-		int64_t next = wf_load_seq_cst(&wf_rt.wheel.next);
-		bool keeps = keep_timer(next);
-
 		k->count.idles++;
 		WF_TRACE(k, WF_EV_IDLE, nr, 0);
-		if (!keeps && next != WF_NEVER)
-			next += STAGGER_NS;
-		woken = wf_rt.io->poll(time_until(next, sys_now()));
-		if (keeps)
-			drop_timer(next);
+		woken = wf_rt.io->poll(wf_timers_sleep());
 		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
 		wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	}
@@ -213,17 +183,6 @@ static void sleep_in_poller(struct wf_kthread *k)
 	}
 }
 
-static void look_at_timers(void)
-{
-	int64_t now;
-
-	if (wf_load_relaxed(&wf_rt.wheel.next) == WF_NEVER)
-		return;
-	now = sys_now();
-	wf_store_relaxed(&wf_rt.coarse_now, now);
-	(void)wf_wheel_expire(&wf_rt.wheel, now);
-}
-
 struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 {
 	struct wf_worker *w = k->worker;
@@ -232,7 +191,7 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 		struct wf_thread *t = wf_worker_pick(w);
 
 		if (!t) {
-			look_at_timers();
+			wf_timers_look();
 			if (!k->is_searching && wf_rt.nr_workers > 1) {
 				k->is_searching = true;
 				wf_fetch_add(&wf_rt.nr_searching, 1u);
@@ -243,6 +202,7 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 		}
 		if (t) {
 			stop_searching(k);
+			wf_timers_awake();
 			return t;
 		}
 		/* Give the token up before the look at all queues in sleep_in_poller(). */

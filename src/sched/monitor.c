@@ -33,24 +33,6 @@ void wf_monitor_arm(void)
 		wf_kick(wf_rt.door);
 }
 
-void wf_rt_timer_is_first(int64_t deadline)
-{
-	/* Sleepers hold a timeout for the timer that was first until now. */
-	if (wf_load_seq_cst(&wf_rt.nr_idle)) {
-		uint32_t none = 0;
-
-		/*
-		 * One token for one wake(), as two wake() may end one poll() only. Whoever holds the token now
-		 * reads the timers before it sleeps, or wakes somebody who does.
-		 */
-		if (wf_cas(&wf_rt.nr_searching, &none, 1u))
-			wf_rt.io->wake();
-		return;
-	}
-	if (deadline < wf_load_seq_cst(&wf_rt.monitor_until))
-		wf_kick(wf_rt.door);
-}
-
 static void preempt(struct wf_worker *w, uint32_t why)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
@@ -66,7 +48,7 @@ void wf_monitor_preempt_for_wake(struct wf_worker *w)
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
 
 	if (k && !wf_load_relaxed(&k->insys) &&
-	    sys_now() - wf_load_relaxed(&w->slice_began) >= WF_WAKE_GRANULARITY_NS)
+	    wf_now() - wf_load_relaxed(&w->slice_began) >= WF_WAKE_GRANULARITY_NS)
 		preempt(w, WF_PREEMPT_WAKE);
 }
 
@@ -158,6 +140,7 @@ int64_t wf_monitor_tick(int64_t now)
 	}
 	next = now + (is_urgent ? RETAKE_TICK_NS : TICK_NS);
 	if (!wf_load_seq_cst(&wf_rt.nr_idle))
-		next = WF_MIN(next, WF_MAX(wf_load_seq_cst(&wf_rt.wheel.next), now + 50 * WF_US));
+		next = WF_MIN(next,
+			      WF_MAX(wf_load_seq_cst(&wf_rt.wheel.next), now + WF_MONITOR_MIN_NS));
 	return next;
 }

@@ -3,6 +3,7 @@
 #include "sched/park.h"
 #include "base/die.h"
 #include "sched/runtime.h"
+#include "sched/timers.h"
 #include "sched/worker.h"
 
 static void fire_deadline(struct wf_timer *timer)
@@ -60,7 +61,7 @@ enum wf_reason wf_park(int64_t deadline)
 	if (has_deadline) {
 		wf_timer_init(&self->timer, fire_deadline);
 		if (wf_wheel_add(&wf_rt.wheel, &self->timer, deadline))
-			wf_rt_timer_is_first(deadline);
+			wf_timers_first(deadline);
 	}
 	/* A signal posted before PARKING was stored found nobody to interrupt; its attention bit came first. */
 	if (wf_load_seq_cst(&self->attention) & WF_ATT_SIGNAL)

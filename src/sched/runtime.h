@@ -36,7 +36,6 @@ struct wf_runtime {
 	uint32_t nr_idle WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t nr_searching; /* (a) awake and looking for work, or a wake() on its way */
 	uint32_t nr_vacant;    /* (a) workers without a carrier */
-	int64_t timer_kept;    /* (a) some sleeper wakes exactly then; 0: nobody keeps a time */
 
 	/* vacant and spare lists, kernel thread table */
 	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE);
@@ -48,6 +47,7 @@ struct wf_runtime {
 	uint32_t accounts;      /* (a) somebody has asked for the CPU time of a thread */
 	uint32_t monitor_armed; /* (a) the door ticks */
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
+	int64_t door_told_at;   /* (a) when timers.c last told the door to look earlier */
 
 	const struct wf_io_driver *io;      /* (p) */
 	const struct wf_sched_hooks *hooks; /* (p) */
@@ -82,15 +82,14 @@ void wf_runtime_forget(void);
 int64_t wf_now(void);
 extern long (*wf_clock_vdso)(int clock, struct __kernel_timespec *out);
 
-/* A timer earlier than all others was armed: whoever sleeps until the next one must hear of it. */
-void wf_rt_timer_is_first(int64_t deadline);
-
 /* A new kernel thread, or a spare, for worker w. False: none could be made, w stays vacant. */
 bool wf_rt_carry(struct wf_worker *w, bool searching);
 void wf_rt_make_vacant(struct wf_worker *w);
 struct wf_worker *wf_rt_take_vacant(void);
 void wf_rt_add_spare(struct wf_kthread *k);
 
+/* A timer may be this late while every worker is busy. */
+#define WF_MONITOR_MIN_NS (50 * WF_US)
 /* Monitor: one look at everything. Returns when to look next (WF_NEVER: disarmed). */
 int64_t wf_monitor_tick(int64_t now);
 /* Every worker is busy and a thread was woken for w: let it run soon if w's thread has run for a while. */

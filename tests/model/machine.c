@@ -8,6 +8,7 @@
 #include "base/die.h"
 #include "base/san.h"
 #include "model.h"
+#include "sched/timers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ static struct {
 	bool is_woken; /* the poller's wake(): edge-triggered, so several in a row are one */
 	bool is_kicked;
 	uint32_t nr_events; /* polls that end for another reason: a descriptor, a signal */
+	int64_t armed;      /* when the poller is to look at the timers */
+	uint32_t nr_arms;
 	struct futex_wait {
 		uint32_t *word;
 		bool is_woken;
@@ -196,9 +199,11 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 
 /* --- the poller --- */
 
+/* arg: how often the clock had been set when the poll began. */
 static bool is_poll_over(void *arg)
 {
-	return machine.is_woken || machine.nr_events;
+	return machine.is_woken || machine.nr_events || machine.nr_arms != *(uint32_t *)arg ||
+	       machine.armed <= model_now();
 }
 
 void machine_event(void)
@@ -207,19 +212,38 @@ void machine_event(void)
 	machine.nr_events++;
 }
 
+static bool arm_fake(int64_t deadline)
+{
+	model_fence(__func__);
+	if (deadline < machine.armed) {
+		machine.armed = deadline;
+		machine.nr_arms++;
+	}
+	return true;
+}
+
 static bool poll_fake(int64_t timeout_ns)
 {
+	int64_t end = timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns;
 	bool woken;
 
-	if (timeout_ns) {
-		(void)model_wait(is_poll_over, NULL,
-				 timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns);
-	} else {
+	if (!timeout_ns)
 		model_fence(__func__);
+	while (timeout_ns) {
+		uint32_t nr_arms = machine.nr_arms;
+
+		(void)model_wait(is_poll_over, &nr_arms, WF_MIN(end, machine.armed));
+		if (machine.is_woken || machine.nr_events || machine.armed <= model_now() ||
+		    end <= model_now())
+			break;
 	}
 	woken = machine.is_woken;
 	machine.nr_events -= machine.nr_events > 0;
 	machine.is_woken = false;
+	if (machine.armed <= model_now()) {
+		machine.armed = WF_NEVER;
+		wf_timers_due();
+	}
 	return woken;
 }
 
@@ -234,7 +258,7 @@ static bool has_waiters_fake(void)
 	return false;
 }
 
-static const struct wf_io_driver driver = { poll_fake, wake_fake, has_waiters_fake };
+static const struct wf_io_driver driver = { poll_fake, wake_fake, has_waiters_fake, arm_fake };
 
 static void thread_exited(struct wf_thread *t)
 {
@@ -255,6 +279,7 @@ void model_sys_reset(void)
 void machine_reset(uint32_t nr_workers)
 {
 	memset(&machine, 0, sizeof(machine));
+	machine.armed = WF_NEVER;
 	wf_rt = (struct wf_runtime){
 		.pid = 1,
 		.nr_workers = nr_workers,
