@@ -230,7 +230,11 @@ bool lx_signal_default_ignores(int sig);
 void lx_signal_prepare(int sig);
 /* Drop what is pending of set, everywhere. */
 void lx_signal_flush(uint64_t set);
-void lx_signal_take_sigpipe(void);
+/*
+ * A write that ended with ret raised a signal on this kernel thread, which blocks it: a closed pipe, or the limit
+ * of a file's size. It would stay pending here, and strike at whoever execs from here.
+ */
+void lx_signal_take_raised(long ret);
 void lx_signal_exit(struct wf_frame *f);
 void lx_signal_start(struct lx_thread *main);
 void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent);

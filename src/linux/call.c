@@ -24,6 +24,8 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], bool 
 	self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
 	wf_call_enter(certain);
 	ret = wf_arch_raw_call(nr, args, &self->base.attention);
+	if (WF_UNLIKELY(ret < 0))
+		lx_signal_take_raised(ret);
 	wf_call_leave();
 	self->base.wait_kind = WF_WAIT_NONE;
 	return ret;

@@ -93,7 +93,7 @@ long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t events,
 
 long lx_fdwait_check_sigpipe(long ret)
 {
-	if (ret == -EPIPE)
-		lx_signal_take_sigpipe();
+	if (ret < 0)
+		lx_signal_take_raised(ret);
 	return ret;
 }

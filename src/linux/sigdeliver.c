@@ -433,7 +433,14 @@ void lx_signal_unforward(struct wf_siginfo *info)
 	info->words[2] = info->words[3] = 0;
 }
 
-/* A synchronous fault, on the kernel thread's alternate stack. */
+static void open_faults(void)
+{
+	uint64_t mask = wf_worker_sigmask() | lx_bit(WF_SIG_KICK);
+
+	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+/* A synchronous fault, on the kernel thread's alternate stack, with all faults and the kick blocked. */
 void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 {
 	struct wf_ucontext *uc = context;
@@ -442,6 +449,7 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 	struct sys_sigaction act = lx.action[sig], dfl = { 0 };
 
 	if (wf_is_kick(sig, info)) {
+		open_faults(); /* as for a kick by its own number */
 		wf_preempt_on_kick(sig, info, context);
 		return;
 	}
@@ -463,5 +471,6 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		return;
 	}
 	lx_pending_push_front(&t->pending, sig, info);
+	open_faults(); /* the handler's stack may be no stack */
 	(void)deliver_to_context(t, uc, 0);
 }

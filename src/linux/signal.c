@@ -318,13 +318,13 @@ void lx_signal_thread_exit(struct lx_thread *t)
 	lx_signal_retarget(~0ull);
 }
 
-/* A write hit a closed pipe on a kernel thread that blocks SIGPIPE: it stays pending there unless taken. */
-void lx_signal_take_sigpipe(void)
+void lx_signal_take_raised(long ret)
 {
 	struct __kernel_timespec zero = { 0, 0 };
-	uint64_t set = lx_bit(SIGPIPE);
+	int sig = ret == -EPIPE ? SIGPIPE : ret == -EFBIG ? SIGXFSZ : 0;
+	uint64_t set = sig ? lx_bit(sig) : 0;
 	struct wf_siginfo info;
 
-	if (sys4(__NR_rt_sigtimedwait, &set, &info, &zero, sizeof(set)) == SIGPIPE)
-		lx_signal_post(lx_self(), SIGPIPE, &info);
+	if (sig && sys4(__NR_rt_sigtimedwait, &set, &info, &zero, sizeof(set)) == sig)
+		(void)lx_signal_post(lx_self(), sig, &info);
 }

@@ -53,20 +53,26 @@ static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS }
 
 static void take_over_handlers(void)
 {
-	struct sys_sigaction fault = {
-		.handler = (void *)lx_signal_on_fault,
-		.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | 0x04000000 /* SA_RESTORER */,
+	struct sys_sigaction kick = {
+		.handler = (void *)wf_preempt_on_kick,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | 0x04000000 /* SA_RESTORER */,
 		.restorer = (void *)wf_arch_restorer_native,
 	};
-	struct sys_sigaction kick = fault;
+	struct sys_sigaction fault = kick;
 
 	for (int sig = 1; sig <= WF_NR_SIGNALS; sig++)
 		(void)sys_sigaction(sig, NULL, &lx.action[sig]);
+	(void)sys_sigaction(WF_SIG_KICK, &kick, NULL);
+	/*
+	 * Somebody may send them in a storm: one at a time, or they fill the alternate stack. No kick meanwhile: it
+	 * would find the runtime, and what it was for would wait for the next one.
+	 */
+	fault.handler = (void *)lx_signal_on_fault;
+	fault.mask = lx_bit(WF_SIG_KICK);
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		fault.mask |= lx_bit(faults[i]);
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
 		(void)sys_sigaction(faults[i], &fault, NULL);
-	kick.handler = (void *)wf_preempt_on_kick;
-	kick.flags |= SA_RESTART;
-	(void)sys_sigaction(WF_SIG_KICK, &kick, NULL);
 }
 
 void lx_signal_restore_kernel(struct lx_thread *t)

@@ -8,8 +8,9 @@
  * own stack is not touched, so threads with minimal stacks can be preempted anywhere.
  *
  * Rules: at most one kick outstanding per kernel thread (kick_sent), cleared before anything is looked at, so
- * a kick sent later is not lost. The handler never keeps the kernel thread across the switch: the resumed
- * side starts over with the kernel thread it finds.
+ * a kick sent later is not lost: it is blocked until the handler returns, and finds the program's code again.
+ * The handler never keeps the kernel thread across the switch: the resumed side starts over with the kernel
+ * thread it finds.
  */
 #include "arch/arch.h"
 #include "arch/x86_64/sigframe.h"
@@ -66,6 +67,7 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
 {
 	struct save_area *area = k->save_area;
 	struct wf_thread *t = k->cur;
+	uint64_t mask = wf_worker_sigmask();
 
 	if (!area)
 		area = wf_slab_get(&wf_rt.save_areas);
@@ -87,6 +89,7 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
 	 */
 	wf_runq_end_handoff(&k->worker->rq);
 	t->sp = wf_arch_make_context(area->stack + sizeof(area->stack), resume, area);
+	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL); /* who runs next is open to kicks */
 	wf_worker_switch_last(k, WF_PREV_PREEMPT);
 }
 
