@@ -288,6 +288,7 @@ void lx_timer_forget(void);
 /* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
 void lx_credentials_answer(struct wf_kthread *k);
 void lx_credentials_forget(void);
+void lx_stacks_forget(void);
 
 /* identity.c: policy and priorities of a new thread; see also sched.h. */
 void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);

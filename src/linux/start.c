@@ -175,6 +175,7 @@ void lx_forget(void)
 	lx_timer_forget();
 	lx_poll_forget();
 	lx_credentials_forget();
+	lx_stacks_forget();
 	lx_names_forget();
 	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
 	lx_config.on_exit = NULL;

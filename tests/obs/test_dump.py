@@ -302,6 +302,9 @@ class Refusals(ObsTest):
             cat.stdin.write("x\n")
             cat.stdin.flush()
             self.assertEqual(cat.stdout.readline(), "x\n")
+            # its write has been seen; it may not have returned from it
+            while open(f"/proc/{cat.pid}/syscall", encoding="ascii").read().split()[0] != "0":
+                pass
             dump = json.loads(weft("dump", "--json", cat.pid).stdout)
             cat.stdin.close()
         self.assertFalse(dump["started"])

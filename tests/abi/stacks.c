@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Stacks of many sizes and guards, used again and again: each is all there, guarded, and nobody else's.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define NR 64
+#define ROUNDS 6
+
+static const size_t sizes[] = { 32 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20 };
+static const size_t guards[] = { 4096, 65536, 0 };
+static pthread_barrier_t all_filled;
+static int null_fd;
+
+/* Not by touching it: whether the kernel would. */
+static bool is_readable(const char *p)
+{
+	int fds[2];
+	bool is;
+
+	CHECK_SYS(pipe(fds));
+	is = write(fds[1], p, 1) == 1;
+	close(fds[0]);
+	close(fds[1]);
+	return is;
+}
+
+static void *fills_its_stack(void *arg)
+{
+	size_t bytes, guard;
+	unsigned char mark = (unsigned char)(uintptr_t)arg;
+	volatile unsigned char block[6000];
+	pthread_attr_t attr;
+	char *low;
+
+	CHECK_PT(pthread_getattr_np(pthread_self(), &attr));
+	CHECK_PT(pthread_attr_getstack(&attr, (void **)&low, &bytes));
+	CHECK_PT(pthread_attr_getguardsize(&attr, &guard));
+	pthread_attr_destroy(&attr);
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] = mark;
+	pthread_barrier_wait(&all_filled);
+	for (size_t i = 0; i < sizeof(block); i++)
+		CHECK(block[i] == mark);
+	CHECK(is_readable(low));
+	CHECK(is_readable(low + bytes - 1));
+	if (guard) {
+		CHECK(!is_readable(low - 1));
+		CHECK(!is_readable(low - guard));
+	}
+	return NULL;
+}
+
+static void run_all(void)
+{
+	pthread_t t[NR];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		CHECK_PT(pthread_barrier_init(&all_filled, NULL, NR));
+		for (int i = 0; i < NR; i++) {
+			pthread_attr_t attr;
+
+			pthread_attr_init(&attr);
+			CHECK_PT(pthread_attr_setguardsize(&attr, guards[(i + round) % 3]));
+			CHECK_PT(pthread_attr_setstacksize(&attr, sizes[(i + round / 2) % 5] +
+									  guards[(i + round) % 3]));
+			CHECK_PT(pthread_create(&t[i], &attr, fills_its_stack,
+						(void *)(uintptr_t)(i + 1)));
+			pthread_attr_destroy(&attr);
+		}
+		for (int i = 0; i < NR; i++)
+			join(t[i]);
+		pthread_barrier_destroy(&all_filled);
+	}
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* More than libc's cache of stacks (40 MB by default) keeps, so that they come and go. */
+static void come_and_go(void)
+{
+	pthread_t t[40];
+
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < 40; i++)
+			CHECK_PT(pthread_create(&t[i], NULL, nothing, NULL));
+		for (int i = 0; i < 40; i++)
+			join(t[i]);
+	}
+}
+
+static void map_like_a_stack(void)
+{
+	const size_t bytes = 256 << 10;
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK;
+	char *p[8];
+
+	for (int i = 0; i < 8; i++) {
+		p[i] = mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
+		CHECK(p[i] != MAP_FAILED);
+		CHECK_SYS(mprotect(p[i] + 4096, bytes - 4096, PROT_READ | PROT_WRITE));
+		CHECK(!is_readable(p[i]));
+		memset(p[i] + 4096, i + 1, bytes - 4096);
+	}
+	CHECK_SYS(munmap(p[0], bytes));
+	CHECK_SYS(munmap(p[1] + 8192, bytes - 8192)); /* a part of it */
+	CHECK(p[1][4096] == 2);
+	CHECK_SYS(mprotect(p[2] + 8192, 4096, PROT_READ));
+	CHECK(!is_readable(p[2]));
+	CHECK_SYS(mprotect(p[3], bytes, PROT_READ | PROT_WRITE));
+	CHECK_SYS(madvise(p[4] + 4096, bytes - 4096, MADV_DONTNEED));
+	CHECK(p[4][4096] == 0);
+	CHECK(mmap(p[5] + 8192, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, null_fd, 0) !=
+	      MAP_FAILED);
+	CHECK(p[5][8192] == 0 && p[5][4096] == 6);
+	CHECK(p[6][8192] == 7);
+	for (int i = 1; i < 8; i++)
+		CHECK_SYS(munmap(p[i], bytes));
+	for (int i = 0; i < 8; i++) {
+		p[i] = mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
+		CHECK_SYS(mprotect(p[i] + 16384, bytes - 16384, PROT_READ | PROT_WRITE));
+		CHECK(!is_readable(p[i]));
+		CHECK(!is_readable(p[i] + 16383));
+		CHECK(is_readable(p[i] + 16384) && is_readable(p[i] + bytes - 1));
+		for (size_t n = 16384; n < bytes; n++)
+			CHECK(!p[i][n]);
+	}
+	for (int i = 0; i < 8; i++)
+		CHECK_SYS(munmap(p[i], bytes));
+}
+
+static void *sweeps(void *arg)
+{
+	run_all();
+	ok("sizes and guards");
+	come_and_go();
+	ok("come and go");
+	map_like_a_stack();
+	ok("mapped like a stack");
+	return NULL;
+}
+
+/* Enough threads that the runtime cannot afford two mappings for each stack any more. */
+static pthread_t crowd[8300];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t may_go = PTHREAD_COND_INITIALIZER;
+static bool go;
+
+static void *waits(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	while (!go)
+		pthread_cond_wait(&may_go, &lock);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+static void gather_crowd(void)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	CHECK_PT(pthread_attr_setstacksize(&attr, 32 << 10));
+	for (size_t i = 0; i < sizeof(crowd) / sizeof(crowd[0]); i++)
+		CHECK_PT(pthread_create(&crowd[i], &attr, waits, NULL));
+	pthread_attr_destroy(&attr);
+}
+
+static void dismiss_crowd(void)
+{
+	pthread_mutex_lock(&lock);
+	go = true;
+	pthread_cond_broadcast(&may_go);
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < sizeof(crowd) / sizeof(crowd[0]); i++)
+		join(crowd[i]);
+}
+
+static void in_child(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		run_all();
+		come_and_go();
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK(status == 0);
+}
+
+int main(void)
+{
+	pthread_t t;
+
+	null_fd = open("/dev/zero", O_RDONLY);
+	CHECK(null_fd >= 0);
+	CHECK_PT(pthread_create(&t, NULL, sweeps, NULL));
+	join(t);
+	gather_crowd();
+	CHECK_PT(pthread_create(&t, NULL, sweeps, NULL));
+	join(t);
+	in_child();
+	dismiss_crowd();
+	run_all();
+	ok("in a child");
+	return 0;
+}
