@@ -2,7 +2,8 @@
 /* Unwinding and symbols through libdwfl; see dump_unwind.h. */
 #include "dump_unwind.h"
 
-#include <elfutils/libdwfl.h>
+#include "dump_dwfl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,8 @@ struct wf_unwind {
 	struct shape shapes[MAX_SHAPES];
 	size_t nr_shapes;
 };
+
+static struct wf_dwfl dw;
 
 static const char *base_name(const char *path)
 {
@@ -89,11 +92,10 @@ static bool on_registers(Dwfl_Thread *thread, void *arg)
 	for (int i = 0; i < WF_NR_REGS; i++) {
 		Dwarf_Word value = d->regs.reg[i];
 
-		if ((d->regs.known & (1u << i)) &&
-		    !dwfl_thread_state_registers(thread, i, 1, &value))
+		if ((d->regs.known & (1u << i)) && !dw.thread_state_registers(thread, i, 1, &value))
 			return false;
 	}
-	dwfl_thread_state_register_pc(thread, d->regs.reg[WF_REG_RIP]);
+	dw.thread_state_register_pc(thread, d->regs.reg[WF_REG_RIP]);
 	return true;
 }
 
@@ -112,14 +114,20 @@ static void report_core(struct wf_unwind *u)
 
 		if (m->offset || m->path[0] != '/')
 			continue;
-		(void)dwfl_report_elf(u->dwfl, m->path, m->path, -1, m->start, false);
+		(void)dw.report_elf(u->dwfl, m->path, m->path, -1, m->start, false);
 	}
 }
 
 struct wf_unwind *wf_unwind_new(struct wf_target *t, struct wf_threads *s)
 {
-	struct wf_unwind *u = calloc(1, sizeof(*u));
+	struct wf_unwind *u;
+	const char *why;
 
+	if (!wf_dwfl_load(&dw, &why)) {
+		snprintf(t->error, sizeof(t->error), "cannot unwind without libdw: %s", why);
+		return NULL;
+	}
+	u = calloc(1, sizeof(*u));
 	if (!u) {
 		snprintf(t->error, sizeof(t->error), "out of memory");
 		return NULL;
@@ -129,22 +137,22 @@ struct wf_unwind *wf_unwind_new(struct wf_target *t, struct wf_threads *s)
 	u->target = t;
 	u->threads = s;
 	u->callbacks = (Dwfl_Callbacks){
-		.find_elf = t->is_core ? dwfl_build_id_find_elf : dwfl_linux_proc_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_elf = t->is_core ? dw.build_id_find_elf : dw.linux_proc_find_elf,
+		.find_debuginfo = dw.standard_find_debuginfo,
 		.debuginfo_path = &u->debug_path,
 	};
-	u->dwfl = dwfl_begin(&u->callbacks);
+	u->dwfl = dw.begin(&u->callbacks);
 	if (u->dwfl) {
-		dwfl_report_begin(u->dwfl);
+		dw.report_begin(u->dwfl);
 		if (t->is_core)
 			report_core(u);
 		else
-			(void)dwfl_linux_proc_report(u->dwfl, t->pid);
-		(void)dwfl_report_end(u->dwfl, NULL, NULL);
+			(void)dw.linux_proc_report(u->dwfl, t->pid);
+		(void)dw.report_end(u->dwfl, NULL, NULL);
 	}
-	if (!u->dwfl || !dwfl_attach_state(u->dwfl, NULL, t->pid, &thread_callbacks, u)) {
+	if (!u->dwfl || !dw.attach_state(u->dwfl, NULL, t->pid, &thread_callbacks, u)) {
 		snprintf(t->error, sizeof(t->error), "cannot read the symbols of %s: %s",
-			 t->program, dwfl_errmsg(-1));
+			 t->program, dw.errmsg(-1));
 		wf_unwind_free(u);
 		return NULL;
 	}
@@ -156,7 +164,7 @@ void wf_unwind_free(struct wf_unwind *u)
 	if (!u)
 		return;
 	if (u->dwfl)
-		dwfl_end(u->dwfl);
+		dw.end(u->dwfl);
 	for (size_t i = 0; i < u->nr_shapes; i++) {
 		free(u->shapes[i].frames);
 		free(u->shapes[i].slots);
@@ -189,15 +197,15 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	struct wf_dump_frame f = { 0 };
 	Dwarf_Word rbp = 0, rsp = 0;
 
-	if (!dwfl_frame_pc(state, &f.pc, &f.is_exact))
+	if (!dw.frame_pc(state, &f.pc, &f.is_exact))
 		return DWARF_CB_ABORT;
 	if (!f.pc)
 		return DWARF_CB_ABORT;
 	/* A thread that left its CPU by a call will go on behind that call. */
 	if (!u->current->nr_frames && !u->current->is_on_cpu && !u->current->is_preempted)
 		f.is_exact = false;
-	u->frame_pointer = dwfl_frame_reg(state, WF_REG_RBP, &rbp) == 0 ? rbp : 0;
-	u->stack_pointer = dwfl_frame_reg(state, WF_REG_RSP, &rsp) == 0 ? rsp : 0;
+	u->frame_pointer = dw.frame_reg(state, WF_REG_RBP, &rbp) == 0 ? rbp : 0;
+	u->stack_pointer = dw.frame_reg(state, WF_REG_RSP, &rsp) == 0 ? rsp : 0;
 	if (u->current->nr_frames < MAX_FRAMES)
 		u->stack_pointers[u->current->nr_frames] = u->stack_pointer;
 	return add_frame(u->current, &f) ? DWARF_CB_OK : DWARF_CB_ABORT;
@@ -205,9 +213,9 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 
 static bool is_code(struct wf_unwind *u, uint64_t pc)
 {
-	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, pc);
+	Dwfl_Module *m = dw.addrmodule(u->dwfl, pc);
 
-	return m && dwfl_module_addrname(m, pc);
+	return m && dw.module_addrname(m, pc);
 }
 
 /* From where libdw lost the trail: code without tables that keeps frame pointers. */
@@ -245,9 +253,9 @@ static bool is_outermost(struct wf_unwind *u, const struct wf_dump_thread *d)
 
 	if (!d->nr_frames)
 		return true;
-	m = dwfl_addrmodule(u->dwfl, d->frames[d->nr_frames - 1].pc - 1);
+	m = dw.addrmodule(u->dwfl, d->frames[d->nr_frames - 1].pc - 1);
 	if (m)
-		name = dwfl_module_addrname(m, d->frames[d->nr_frames - 1].pc - 1);
+		name = dw.module_addrname(m, d->frames[d->nr_frames - 1].pc - 1);
 	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(name, names[i]) == 0)
 			return true;
@@ -257,8 +265,8 @@ static bool is_outermost(struct wf_unwind *u, const struct wf_dump_thread *d)
 
 static bool is_runtime(struct wf_unwind *u, uint64_t pc)
 {
-	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, pc);
-	const char *name = m ? dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+	Dwfl_Module *m = dw.addrmodule(u->dwfl, pc);
+	const char *name = m ? dw.module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
 
 	return name && strncmp(base_name(name), "libweft", 7) == 0;
 }
@@ -330,7 +338,7 @@ static void walk(struct wf_unwind *u, struct wf_dump_thread *d)
 {
 	u->frame_pointer = u->stack_pointer = 0;
 	memset(u->stack_pointers, 0, sizeof(u->stack_pointers));
-	if (dwfl_getthread_frames(u->dwfl, 1, on_frame, u) < 0 && !d->nr_frames) {
+	if (dw.getthread_frames(u->dwfl, 1, on_frame, u) < 0 && !d->nr_frames) {
 		const struct wf_dump_frame f = { .pc = d->regs.reg[WF_REG_RIP], .is_exact = true };
 
 		u->frame_pointer = d->regs.reg[WF_REG_RBP];
@@ -358,7 +366,7 @@ void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct w
 {
 	/* A return address may be the first byte of the next function: the call is what counts. */
 	uint64_t pc = f->is_exact ? f->pc : f->pc - 1;
-	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, pc);
+	Dwfl_Module *m = dw.addrmodule(u->dwfl, pc);
 	Dwarf_Addr start = 0;
 	Dwfl_Line *line;
 	GElf_Off offset;
@@ -367,13 +375,13 @@ void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct w
 	*out = (struct wf_unwind_name){ 0 };
 	if (!m)
 		return;
-	out->object = base_name(dwfl_module_info(m, NULL, &start, NULL, NULL, NULL, NULL, NULL));
+	out->object = base_name(dw.module_info(m, NULL, &start, NULL, NULL, NULL, NULL, NULL));
 	out->is_runtime = strncmp(out->object, "libweft", 7) == 0;
-	out->function = dwfl_module_addrinfo(m, pc, &offset, &sym, NULL, NULL, NULL);
+	out->function = dw.module_addrinfo(m, pc, &offset, &sym, NULL, NULL, NULL);
 	out->offset = out->function ? offset + (f->pc - pc) : f->pc - start;
-	line = dwfl_module_getsrc(m, pc);
+	line = dw.module_getsrc(m, pc);
 	if (line)
-		out->file = dwfl_lineinfo(line, NULL, &out->line, NULL, NULL, NULL);
+		out->file = dw.lineinfo(line, NULL, &out->line, NULL, NULL, NULL);
 	if (out->file)
 		out->file = base_name(out->file);
 }
@@ -381,13 +389,13 @@ void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct w
 bool wf_unwind_data(struct wf_unwind *u, uint64_t address, const char **out_name,
 		    uint64_t *out_offset)
 {
-	Dwfl_Module *m = dwfl_addrmodule(u->dwfl, address);
+	Dwfl_Module *m = dw.addrmodule(u->dwfl, address);
 	GElf_Off offset;
 	GElf_Sym sym;
 
 	if (!m)
 		return false;
-	*out_name = dwfl_module_addrinfo(m, address, &offset, &sym, NULL, NULL, NULL);
+	*out_name = dw.module_addrinfo(m, address, &offset, &sym, NULL, NULL, NULL);
 	/* The nearest symbol below says nothing unless the address is inside of it. */
 	if (!*out_name || offset >= sym.st_size)
 		return false;
