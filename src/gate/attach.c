@@ -2,13 +2,15 @@
 /*
  * Attach: runs as the constructor of the preloaded library, before main().
  *
- * Finds and replaces the system call sites of libc (and of other small modules that have any), and tells
- * linux/ what it needs to start the runtime when the first thread is made. Whatever is missing leaves the
- * program on plain NPTL, with one line that says why.
+ * Replaces the few system calls of libc that can make a thread, and tells linux/ what it needs to start the
+ * runtime when the first one is made: all other sites are found and replaced then, so a program without
+ * threads pays nothing for them. Whatever is missing leaves the program on plain NPTL, with one line that
+ * says why.
  */
 #include "arch/x86_64/cpu.h"
 #include "base/fmt.h"
-#include "gate/patch.h"
+#include "gate/modules.h"
+#include "gate/table.h"
 #include "linux/abi.h"
 #include "obs/events.h"
 #include "obs/stats.h"
@@ -25,13 +27,7 @@
 #include <unistd.h>
 
 #define HWCAP2_FSGSBASE 2ul
-/* other modules: a longer text costs more to search than it can be worth */
-#define TEXT_LIMIT (2ul << 20)
 #define DEFAULT_SIGSTACK 4096
-
-static struct wf_gate_counts total;
-static bool is_libc_patched;
-static int patch_error;
 
 static void say(const char *what, const char *why)
 {
@@ -51,57 +47,11 @@ static void stay_native(const char *why)
 	say("running on plain NPTL: ", why);
 }
 
-static bool is_named(const char *path, const char *name)
+static int keep_first(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	const char *slash = strrchr(path, '/');
-
-	return !strncmp(slash ? slash + 1 : path, name, strlen(name));
-}
-
-static size_t text_bytes(const struct dl_phdr_info *m)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < m->dlpi_phnum; i++)
-		if (m->dlpi_phdr[i].p_type == PT_LOAD && m->dlpi_phdr[i].p_flags & PF_X)
-			n += m->dlpi_phdr[i].p_memsz;
-	return n;
-}
-
-/* libc reads clocks through the vDSO, which makes a call of its own for those of threads. */
-static bool is_clock_call(int nr)
-{
-	return nr == __NR_clock_gettime || nr == __NR_clock_getres;
-}
-
-static int patch_one(struct dl_phdr_info *m, size_t size, void *arg)
-{
-	bool is_libc = is_named(m->dlpi_name, "libc.so.6") ||
-		       is_named(m->dlpi_name, "libpthread.so.0");
-	struct wf_gate_counts counts = { 0 };
-	int ret;
-
 	(void)size;
-	(void)arg;
-	if (is_named(m->dlpi_name, "ld-linux") || is_named(m->dlpi_name, "libweft"))
-		return 0;
-	/* What cannot be patched in the vDSO costs the clocks of threads, and nothing else. */
-	if (is_named(m->dlpi_name, "linux-vdso")) {
-		(void)wf_gate_patch_module(m, is_clock_call, &counts);
-		return 0;
-	}
-	if (!is_libc && text_bytes(m) > TEXT_LIMIT)
-		return 0;
-	ret = wf_gate_patch_module(m, lx_wants, &counts);
-	if (ret < 0 && is_libc)
-		patch_error = ret;
-	if (ret == 0 && is_libc)
-		is_libc_patched = true;
-	total.found += counts.found;
-	total.wanted += counts.wanted;
-	total.patched += counts.patched;
-	total.left += counts.left;
-	return 0;
+	*(struct dl_phdr_info *)arg = *info;
+	return 1;
 }
 
 static bool has_other_threads(void)
@@ -148,7 +98,10 @@ static char trace_path[PATH_MAX]; /* a copy: the program may rewrite its environ
 /* The process ends, from whatever thread. */
 static void on_exit_of_process(void)
 {
-	const struct wf_stats_gate gate = { .patched = total.patched, .left = total.left };
+	const struct wf_modules_count count = wf_modules_count();
+	const struct wf_stats_gate gate = { .modules = count.modules,
+					    .patched = count.patched,
+					    .left = count.left };
 
 	if (wants_stats)
 		wf_stats_print(&gate);
@@ -170,11 +123,36 @@ static uint64_t number_of(const char *name, uint64_t max)
 	return 0;
 }
 
+static const char *why_not(int error)
+{
+	switch (error) {
+	case -ENOMEM:
+		return "no memory to patch libc";
+	case -ENOENT:
+		return "no libc of a known kind is loaded";
+	case -EBUSY:
+		return "the first thread is made while a module is being loaded";
+	default:
+		return "the text of libc may not be written (PR_SET_MDWE or a security policy)";
+	}
+}
+
+/* At the first thread: all that is loaded by then. NULL, or why it is not to be. */
+static const char *patch_all(void)
+{
+	int ret = wf_modules_patch_all();
+
+	return ret < 0 ? why_not(ret) : NULL;
+}
+
 __attribute__((constructor)) static void attach(void)
 {
 	const char *off = getenv("WEFT"), *stats = getenv("WEFT_STATS"),
 		   *trace = getenv("WEFT_TRACE");
 	unsigned long sigstack = getauxval(AT_MINSIGSTKSZ);
+	const struct r_debug *debug;
+	struct dl_phdr_info program;
+	int ret;
 
 	if (off && !strcmp(off, "0"))
 		return;
@@ -195,6 +173,7 @@ __attribute__((constructor)) static void attach(void)
 	lx_config.seed = number_of("WEFT_SEED", UINT64_MAX);
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
+	lx_config.prepare = patch_all;
 	wants_stats = stats && *stats && strcmp(stats, "0");
 	wf_trace_on = trace && *trace && strcmp(trace, "0");
 	/* Any other word than a path, "1" say, only keeps the events in memory for weft dump. */
@@ -202,15 +181,18 @@ __attribute__((constructor)) static void attach(void)
 		strcpy(trace_path, trace);
 	if (wants_stats || trace_path[0])
 		lx_config.on_exit = on_exit_of_process;
-	__builtin_cpu_init(); /* a constructor runs before libgcc's own may have */
-	wf_cpu_poison(__builtin_cpu_supports("avx512f"));
+	wf_cpu_poison();
 	find_rseq();
 	find_clock();
 	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool };
-	(void)dl_iterate_phdr(patch_one, NULL);
-	if (!is_libc_patched)
-		stay_native(
-			patch_error == -ENOMEM
-				? "no memory to patch libc"
-				: "the text of libc may not be written (PR_SET_MDWE or a security policy)");
+	(void)dl_iterate_phdr(keep_first, &program);
+	debug = dlsym(RTLD_DEFAULT, "_r_debug");
+	if (!debug) {
+		stay_native("the dynamic loader does not list its modules");
+		return;
+	}
+	wf_modules_init(debug, &program, lx_wants, lx_wants_at_start);
+	ret = wf_modules_patch_first(dlsym(RTLD_DEFAULT, "syscall"));
+	if (ret < 0)
+		stay_native(why_not(ret));
 }

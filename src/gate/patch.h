@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Replacing system call instructions by jumps into trampolines, and telling where an interrupted
- * trampoline stands.
+ * Replacing system call instructions by jumps into trampolines.
  *
- * Called by: attach.c (patching, at start-up and when a module appears); signal delivery,
- * preemption and dumps (the three questions at the end, in signal handlers: no lock, no libc, no
- * allocation).
+ * Called by: modules.c and attach.c, when a module is there and nobody runs its text yet.
  *
- * Invariant: all sites of a module that have a window are patched, or none. No page is writable and
- * executable at once. Trampolines that somebody may run are never touched again.
+ * Invariant: all sites of a module that were chosen and have a window are patched, or none. No page
+ * is writable and executable at once.
  */
 #ifndef WF_GATE_PATCH_H
 #define WF_GATE_PATCH_H
@@ -23,24 +20,10 @@
  * Returns: 0, also when there was nothing to do; -errno with nothing changed. *out_counts is set in
  *          both cases: after an error nothing is patched and all that was wanted counts as left.
  */
-int wf_gate_patch_module(const struct dl_phdr_info *module, bool (*wanted)(int nr),
+int wf_gate_patch_module(const struct dl_phdr_info *module, const struct wf_scan_wish *wish,
 			 struct wf_gate_counts *out_counts);
 
-/* The module that was mapped in [start, end) is gone: what is mapped there next is not patched. */
-void wf_gate_forget(uintptr_t start, uintptr_t end);
-
-/*
- * Where execution that should go on at rip really continues: the trampoline if rip lies in an
- * overwritten window.
- */
-uintptr_t wf_gate_to_tramp(uintptr_t rip);
-
-/*
- * The original address that a rip in a trampoline stands for; 0 between entry and resume; others
- * unchanged.
- */
-uintptr_t wf_gate_from_tramp(uintptr_t rip);
-
-bool wf_gate_in_pool(uintptr_t rip);
+/* Make the first five bytes of a function a jump to another. 0 or -errno, as above. */
+int wf_gate_redirect(uintptr_t function, uintptr_t to);
 
 #endif

@@ -12,12 +12,12 @@
 #ifndef WF_GATE_SITES_H
 #define WF_GATE_SITES_H
 
+#include "gate/scan.h"
+
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define WF_SITE_WINDOW_MAX 40
 
 struct wf_site {
 	uintptr_t addr;   /* the syscall instruction */
@@ -51,7 +51,7 @@ struct wf_site_list {
  * 0. nr -1 is always wanted, rt_sigreturn never. Returns 0; -ENOMEM. The list is released by
  * wf_sites_free().
  */
-int wf_sites_find(const struct dl_phdr_info *module, bool (*wanted)(int nr),
+int wf_sites_find(const struct dl_phdr_info *module, const struct wf_scan_wish *wish,
 		  struct wf_gate_counts *out_counts, struct wf_site_list *out_list);
 
 void wf_sites_free(struct wf_site_list *list);

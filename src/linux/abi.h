@@ -152,6 +152,8 @@ struct lx_call {
 };
 extern const struct lx_call lx_table[LX_MAX_NR];
 bool lx_wants(int nr);
+/* What must be seen while there is no thread yet. */
+bool lx_wants_at_start(int nr);
 
 /* The same call for real, at once: must be known not to block. */
 WF_INLINE long lx_raw(struct wf_frame *f)
@@ -307,9 +309,12 @@ struct lx_config {
 	uint32_t rseq_bytes;
 	void (*on_exit)(void);
 	void (*on_refused)(const char *why); /* the first thread stays native */
+	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
 };
 extern struct lx_config lx_config;
 bool lx_start(void);
+/* The program stays native when it makes a thread. why: for the one line that says so. */
+void lx_stay_native(const char *why);
 void lx_forget(void);
 
 #endif

@@ -6,6 +6,12 @@
 #include "linux/calls.h"
 #include "sched/timers.h"
 
+#include <linux/prctl.h>
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#endif
+
 struct lx_gate_ops lx_gate;
 
 long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
@@ -154,10 +160,33 @@ void wf_linux_enter(struct wf_frame *f)
 	}
 }
 
-/* clone or clone3 by a kernel thread that is not ours, or not yet. */
+/*
+ * A program that limits itself before its first thread. Its filter was made for the calls of plain threads,
+ * and what it does not know it may answer with death: such a program stays native. What forbids to write text
+ * only from now on comes after the writing.
+ */
+static long limit_self(struct wf_frame *f)
+{
+	bool is_filter = f->nr == __NR_seccomp ? WF_ARG0(f) <= 1 : WF_ARG0(f) == PR_SET_SECCOMP;
+	long ret;
+
+	if (f->nr == __NR_prctl && WF_ARG0(f) == PR_SET_MDWE && lx_config.prepare)
+		(void)lx_config.prepare();
+	ret = lx_raw(f);
+	if (is_filter && ret >= 0)
+		lx_stay_native("the program filters its own system calls (seccomp)");
+	return ret;
+}
+
+/* clone, clone3, prctl or seccomp by a kernel thread that is not ours, or not yet. */
 void wf_linux_make(struct wf_frame *f)
 {
-	f->rax = (uint64_t)lx_table[f->nr].handler(f);
+	if (f->nr == __NR_clone || f->nr == __NR_clone3)
+		f->rax = (uint64_t)lx_table[f->nr].handler(f);
+	else if (wf_self_kthread() || wf_load_acquire(&wf_rt.started))
+		f->rax = (uint64_t)lx_raw(f);
+	else
+		f->rax = (uint64_t)limit_self(f);
 }
 
 /* The gate's exit found the attention word set. */
@@ -175,6 +204,11 @@ void wf_linux_attention(struct wf_frame *f)
 bool lx_wants(int nr)
 {
 	return nr >= 0 && nr < LX_MAX_NR && lx_table[nr].handler;
+}
+
+bool lx_wants_at_start(int nr)
+{
+	return nr == __NR_clone || nr == __NR_clone3 || nr == __NR_prctl || nr == __NR_seccomp;
 }
 
 int64_t lx_deadline_in(int64_t ns)

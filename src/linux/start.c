@@ -24,6 +24,7 @@ void wf_arch_restorer_native(void);
 
 struct lx_config lx_config;
 static bool is_refused;
+static const char *native_why; /* decided before the first thread; NULL: not so */
 
 /* Behind the gate's exit nobody looks at the attention word again: what a kick brings is dealt with at once. */
 static bool is_copy(uintptr_t rip)
@@ -47,6 +48,11 @@ static bool refuse(const char *why)
 	if (lx_config.on_refused)
 		lx_config.on_refused(why);
 	return false;
+}
+
+void lx_stay_native(const char *why)
+{
+	native_why = why;
 }
 
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
@@ -136,11 +142,17 @@ bool lx_start(void)
 {
 	uint64_t all = ~0ull, mask = 0;
 	struct wf_thread *main;
+	const char *why;
 
 	if (is_refused || wf_self_kthread())
 		return false;
 	if (sys0(__NR_gettid) != sys0(__NR_getpid))
 		return refuse("threads were made before weft could see them");
+	if (native_why)
+		return refuse(native_why);
+	why = lx_config.prepare();
+	if (why)
+		return refuse(why);
 	wf_thread_table_init(sizeof(struct lx_thread));
 	lx_futex_init();
 	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));

@@ -33,6 +33,17 @@ struct sys_sigaction {
 #define sys6(nr, a, b, c, d, e, f)                                                                 \
 	wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+/* The error in what a raw call returned that may also be an address; or 0. */
+WF_INLINE long sys_failed(long ret)
+{
+	return (unsigned long)ret > -4096ul ? ret : 0;
+}
+
+WF_INLINE long sys_protect(uintptr_t start, uintptr_t end, int prot)
+{
+	return sys3(__NR_mprotect, start, end - start, prot);
+}
+
 /* Anonymous private memory, zeroed; NULL when there is none. Reserves address space only. */
 void *sys_map(size_t bytes);
 void sys_unmap(void *p, size_t bytes);

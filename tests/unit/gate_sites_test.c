@@ -14,7 +14,10 @@
 #define wf_arch_gate_entry test_gate_entry
 #include "gate/fde.c"
 #include "gate/insn.c"
+#include "gate/scan.c"
 #include "gate/sites.c"
+#include "gate/table.c"
+#include "gate/tramp.c"
 #include "gate/patch.c"
 
 #include "tap.h"
@@ -280,6 +283,7 @@ TEST(lengths_agree_with_capstone_on_all_of_libc)
 static void report(const char *name, const struct dl_phdr_info *m, bool (*wanted)(int nr),
 		   const char *what)
 {
+	const struct wf_scan_wish wish = { .wanted = wanted };
 	struct wf_gate_counts c;
 	struct wf_site_list list;
 	double best = 1e9;
@@ -287,7 +291,7 @@ static void report(const char *name, const struct dl_phdr_info *m, bool (*wanted
 	for (int round = 0; round < 5; round++) {
 		double start = now_ms();
 
-		if (!CHECK_EQ(wf_sites_find(m, wanted, &c, &list), 0))
+		if (!CHECK_EQ(wf_sites_find(m, &wish, &c, &list), 0))
 			return;
 		best = now_ms() - start < best ? now_ms() - start : best;
 		wf_sites_free(&list);
@@ -304,7 +308,7 @@ TEST(every_site_of_libc_has_a_window)
 
 	report("libc", &m, blocking, "blocking");
 	report("libc", &m, every, "all");
-	if (!CHECK_EQ(wf_sites_find(&m, every, &c, &list), 0))
+	if (!CHECK_EQ(wf_sites_find(&m, &(struct wf_scan_wish){ .wanted = every }, &c, &list), 0))
 		return;
 	CHECK(c.found > 300);
 	CHECK_EQ(c.left, 0);
@@ -346,9 +350,10 @@ TEST(modules_given_by_name_are_scanned)
 
 static int patch_libc(bool (*wanted)(int nr), struct wf_gate_counts *out)
 {
+	const struct wf_scan_wish wish = { .wanted = wanted };
 	struct dl_phdr_info m = libc_module();
 
-	return wf_gate_patch_module(&m, wanted, out);
+	return wf_gate_patch_module(&m, &wish, out);
 }
 
 static int compare_ints(const void *a, const void *b)
@@ -459,7 +464,7 @@ static int patch_under_mdwe(void)
 	uint64_t before = gate_calls;
 	struct wf_site_list list;
 
-	MUST(wf_sites_find(&m, not_clone, &c, &list) == 0);
+	MUST(wf_sites_find(&m, &(struct wf_scan_wish){ .wanted = not_clone }, &c, &list) == 0);
 	if (prctl(PR_SET_MDWE, MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) != 0)
 		return 77;
 	MUST(patch_libc(not_clone, &c) < 0);
@@ -506,7 +511,8 @@ static int addresses_map_both_ways(void)
 	uint8_t saved[WF_SITE_WINDOW_MAX * 600];
 	struct wf_insn insn;
 
-	MUST(wf_sites_find(&m, not_clone, &c, &list) == 0 && list.nr <= 600);
+	MUST(wf_sites_find(&m, &(struct wf_scan_wish){ .wanted = not_clone }, &c, &list) == 0 &&
+	     list.nr <= 600);
 	for (size_t i = 0; i < list.nr; i++)
 		memcpy(saved + i * WF_SITE_WINDOW_MAX, (const void *)list.sites[i].window,
 		       WF_SITE_WINDOW_MAX);

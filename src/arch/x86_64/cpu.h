@@ -71,17 +71,18 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 	return ret;
 }
 
-/* A build with -Dpoison=true destroys vector registers at each exit of the gate; wide: there are 32 of 512 bits. */
+/* A build with -Dpoison=true destroys vector registers at each exit of the gate, with AVX-512 32 of 512 bits. */
 #ifdef WF_POISON
 extern uint32_t wf_arch_poison_wide;
-WF_INLINE void wf_cpu_poison(bool wide)
+WF_INLINE void wf_cpu_poison(void)
 {
-	wf_arch_poison_wide = wide;
+	__builtin_cpu_init(); /* a constructor runs before libgcc's own may have */
+	wf_arch_poison_wide = __builtin_cpu_supports("avx512f") != 0;
 }
 #else
-WF_INLINE void wf_cpu_poison(bool wide)
+/* Asking the processor takes as long as all the rest of the start where a hypervisor answers. */
+WF_INLINE void wf_cpu_poison(void)
 {
-	(void)wide;
 }
 #endif
 

@@ -19,6 +19,8 @@
 
 #define NR_CLONE 56
 #define NR_VFORK 58
+#define NR_PRCTL 157
+#define NR_SECCOMP 317
 #define NR_CLONE3 435
 
 	.data
@@ -213,7 +215,10 @@ FUNC(wf_arch_gate_leave)
 	jmp	.Lvfork
 	.cfi_endproc
 
-	/* No weft thread exists, or we are none: only the calls that make one are of interest. */
+	/*
+	 * No weft thread exists, or we are none: only the calls that make one are of interest, and those after
+	 * which none may be made.
+	 */
 .Lnot_started:
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
@@ -222,6 +227,10 @@ FUNC(wf_arch_gate_leave)
 	cmpl	$NR_CLONE3, %eax
 	je	.Lmaking
 	cmpl	$NR_CLONE, %eax
+	je	.Lmaking
+	cmpl	$NR_PRCTL, %eax
+	je	.Lmaking
+	cmpl	$NR_SECCOMP, %eax
 	je	.Lmaking
 .Lpass:
 	cmpl	$NR_VFORK, %eax
@@ -255,8 +264,8 @@ FUNC(wf_arch_gate_leave)
 	.cfi_endproc
 
 	/*
-	 * clone or clone3 before the first thread, or by a kernel thread that is not weft's: into C, which
-	 * decides; may return as a weft thread.
+	 * One of these before the first thread, or by a kernel thread that is not weft's: into C, which decides;
+	 * may return as a weft thread.
 	 */
 .Lmaking:
 	.cfi_startproc

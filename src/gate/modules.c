@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The loaded modules: see modules.h.
+ *
+ * The moment: the loader calls _dl_debug_state() when it has mapped new modules (up to glibc 2.40)
+ * or has relocated them as well (2.41), and in both cases before it runs any code of theirs but
+ * their IFUNC resolvers. It does so under its own lock, for every namespace, and every glibc has
+ * the function, because debuggers set their breakpoint there. So its list of modules stands still
+ * while we read it, and nobody runs the text that we write to.
+ *
+ * Considered and dropped: wrapping dlopen() (its result depends on who calls it, it has run the
+ * constructors when it returns, and libc opens modules without it); LD_AUDIT (a second namespace
+ * and slower calls in every program); the mmap() calls of the loader (a module is not yet whole
+ * then).
+ *
+ * No libc: on the stack of whoever opens a module, and under the loader's lock.
+ */
+#include "gate/modules.h"
+
+#include "base/base.h"
+#include "gate/insn.h"
+#include "gate/patch.h"
+#include "gate/table.h"
+#include "sys/syscall.h"
+
+#include <errno.h>
+
+#define TEXT_LIMIT (64ul << 20) /* some 15 ms to look through: a larger text is left alone */
+#define ENDBR_LEN 4
+#define JMP_LEN 5
+
+/* What dlmopen() made lies behind the first namespace, since glibc 2.35. */
+struct debug_chain {
+	struct r_debug base;
+	const struct debug_chain *next;
+};
+#define CHAIN_VERSION 2
+
+struct module {
+	const struct link_map *map;
+	const void *dynamic;
+	uintptr_t base;
+	uintptr_t lo, hi; /* all segments; both 0: nothing known */
+	uint32_t name_space;
+};
+
+static const struct r_debug *debug;
+static struct dl_phdr_info program;
+static bool (*wanted)(int nr);
+static bool (*wanted_first)(int nr);
+static struct wf_modules_count count;
+
+/* In the order of the loader's lists, as they were at the last look. */
+static struct module *modules;
+static size_t nr_modules, modules_bytes;
+
+void wf_gate_watch(void);
+void wf_gate_changed(void);
+
+/* --- one module --- */
+
+static bool is_named(const struct link_map *map, const char *name)
+{
+	const char *base = map->l_name ? map->l_name : "";
+
+	for (const char *p = base; *p; p++)
+		if (*p == '/')
+			base = p + 1;
+	while (*name && *name == *base)
+		name++, base++;
+	return !*name;
+}
+
+static bool is_libc(const struct link_map *map)
+{
+	return is_named(map, "libc.so.6") || is_named(map, "libpthread.so.0");
+}
+
+static bool is_mapped(uintptr_t addr)
+{
+	unsigned char is_resident;
+
+	return sys3(__NR_mincore, addr, WF_PAGE, &is_resident) == 0;
+}
+
+/* The program headers follow the file header, and both begin the first page that is mapped. */
+static bool describe(const struct link_map *map, struct dl_phdr_info *out)
+{
+	const ElfW(Ehdr) *eh = (const void *)map->l_addr;
+
+	if (map == debug->r_map) {
+		*out = program;
+		return true;
+	}
+	if (!map->l_addr || map->l_addr % WF_PAGE || !is_mapped(map->l_addr))
+		return false;
+	if (eh->e_ident[0] != 0x7f || eh->e_ident[1] != 'E' || eh->e_ident[2] != 'L' ||
+	    eh->e_ident[3] != 'F' || eh->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    eh->e_phoff + eh->e_phnum * sizeof(ElfW(Phdr)) > WF_PAGE)
+		return false;
+	*out = (struct dl_phdr_info){ .dlpi_addr = map->l_addr,
+				      .dlpi_name = map->l_name,
+				      .dlpi_phdr = (const void *)(map->l_addr + eh->e_phoff),
+				      .dlpi_phnum = eh->e_phnum };
+	return true;
+}
+
+static size_t text_bytes(const struct dl_phdr_info *info)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X)
+			n += info->dlpi_phdr[i].p_memsz;
+	return n;
+}
+
+static void find_bounds(const struct dl_phdr_info *info, struct module *m)
+{
+	m->lo = UINTPTR_MAX;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD)
+			continue;
+		m->lo = WF_MIN(m->lo, start);
+		m->hi = WF_MAX(m->hi, start + ph->p_memsz);
+	}
+}
+
+/* The loader may not have relocated it yet, and would write over our jumps. */
+static bool has_text_relocations(const struct link_map *map)
+{
+	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_TEXTREL || (d->d_tag == DT_FLAGS && d->d_un.d_val & DF_TEXTREL))
+			return true;
+	return false;
+}
+
+/* libc reads clocks through the vDSO, which makes a call of its own for those of threads. */
+static bool is_clock_call(int nr)
+{
+	return nr == __NR_clock_gettime || nr == __NR_clock_getres;
+}
+
+static int patch_module(const struct link_map *map, struct module *m, bool is_relocated)
+{
+	const struct wf_scan_wish wish = { .wanted = wanted };
+	struct wf_gate_counts counts = { .found = 0 };
+	struct dl_phdr_info info;
+	int ret;
+
+	if (is_named(map, "libweft") || !describe(map, &info))
+		return 0;
+	find_bounds(&info, m);
+	if (is_named(map, "linux-vdso")) {
+		/* What cannot be patched there costs the clocks of threads, and nothing else. */
+		(void)wf_gate_patch_module(&info, &(struct wf_scan_wish){ .wanted = is_clock_call },
+					   &counts);
+		return 0;
+	}
+	/* The loader is in the list of every namespace. */
+	for (size_t i = 0; i < nr_modules; i++)
+		if (modules[i].dynamic == map->l_ld)
+			return 0;
+	if (text_bytes(&info) > TEXT_LIMIT || (!is_relocated && has_text_relocations(map)))
+		return 0;
+	ret = wf_gate_patch_module(&info, &wish, &counts);
+	count.modules++;
+	count.patched += counts.patched;
+	count.left += counts.left;
+	return ret;
+}
+
+/* --- all of them --- */
+
+static bool make_room(void)
+{
+	size_t bytes = modules_bytes ? modules_bytes * 2 : WF_PAGE;
+	void *p;
+
+	if ((nr_modules + 1) * sizeof(*modules) <= modules_bytes)
+		return true;
+	p = modules ? wf_grow_pages(modules, modules_bytes, bytes) : sys_map(bytes);
+	if (!p)
+		return false;
+	modules = p;
+	modules_bytes = bytes;
+	return true;
+}
+
+/* The entries [from, to) are of modules that are no longer in the list. */
+static void forget(size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		if (modules[i].lo < modules[i].hi)
+			wf_gate_forget(modules[i].lo, modules[i].hi);
+	for (size_t i = to; i < nr_modules; i++)
+		modules[i - (to - from)] = modules[i];
+	nr_modules -= to - from;
+}
+
+static bool is_same(const struct module *m, const struct link_map *map)
+{
+	return m->map == map && m->dynamic == map->l_ld && m->base == map->l_addr;
+}
+
+/* Is it among the entries of its namespace from i on? Returns its place, or nr_modules. */
+static size_t find_from(size_t i, const struct link_map *map, uint32_t name_space)
+{
+	for (; i < nr_modules && modules[i].name_space == name_space; i++)
+		if (is_same(&modules[i], map))
+			return i;
+	return nr_modules;
+}
+
+static size_t end_of_space(size_t i, uint32_t name_space)
+{
+	while (i < nr_modules && modules[i].name_space == name_space)
+		i++;
+	return i;
+}
+
+static int add(size_t at, const struct link_map *map, uint32_t name_space, bool is_relocated)
+{
+	struct module m = {
+		.map = map, .dynamic = map->l_ld, .base = map->l_addr, .name_space = name_space
+	};
+	int ret;
+
+	if (!make_room())
+		return -ENOMEM;
+	ret = patch_module(map, &m, is_relocated);
+	for (size_t i = nr_modules; i > at; i--)
+		modules[i] = modules[i - 1];
+	modules[at] = m;
+	nr_modules++;
+	return ret;
+}
+
+/*
+ * Compare the loader's list of one namespace with what we know of it, which begins at *i. New
+ * modules are at the end of the list, and what is missing from it was closed.
+ */
+static int look_at_space(const struct link_map *map, uint32_t name_space, bool is_relocated,
+			 size_t *i)
+{
+	int ret = 0;
+
+	for (; map; map = map->l_next) {
+		size_t known = find_from(*i, map, name_space);
+		bool is_new = known == nr_modules;
+		int failed = 0;
+
+		forget(*i, is_new ? end_of_space(*i, name_space) : known);
+		if (is_new)
+			failed = add(*i, map, name_space, is_relocated);
+		if (failed && name_space == 0 && is_libc(map))
+			ret = failed;
+		(*i)++;
+	}
+	forget(*i, end_of_space(*i, name_space));
+	return ret;
+}
+
+static int look(bool is_relocated)
+{
+	const struct debug_chain *chain = (const void *)debug;
+	bool has_more = debug->r_version >= CHAIN_VERSION;
+	size_t i = 0;
+	int ret = 0;
+
+	for (uint32_t n = 0; chain; n++, chain = has_more ? chain->next : NULL) {
+		int failed = 0;
+
+		/* In the middle of a change: we are told when it is over. */
+		if (chain->base.r_state == RT_CONSISTENT)
+			failed = look_at_space(chain->base.r_map, n, is_relocated, &i);
+		else
+			i = end_of_space(i, n);
+		ret = failed ? failed : ret;
+	}
+	return ret;
+}
+
+/* --- being told --- */
+
+/* A function that does nothing, with room for a jump: ret and padding, or endbr64 and ret. */
+static bool has_room(const uint8_t *p)
+{
+	const uint8_t *end = p + JMP_LEN;
+	struct wf_insn insn;
+	bool is_nop;
+
+	if (p[0] == 0xf3 && p[1] == 0x0f && p[2] == 0x1e && p[3] == 0xfa)
+		return p[ENDBR_LEN] == 0xc3;
+	if (*p++ != 0xc3)
+		return false;
+	for (; p < end; p += insn.len) {
+		if (!wf_insn_decode(p, p + 16, &insn))
+			return false;
+		is_nop = (insn.map == WF_MAP_ONE && insn.opcode == 0x90) ||
+			 (insn.map == WF_MAP_0F && insn.opcode == 0x1f);
+		if (!is_nop)
+			return false;
+	}
+	return true;
+}
+
+/* Somebody else's breakpoint is there: the jump would be undone, or undo it. */
+static bool watch(void)
+{
+	uintptr_t brk = debug->r_brk;
+
+	return brk && has_room((const uint8_t *)brk) &&
+	       wf_gate_redirect(brk, (uintptr_t)wf_gate_watch) == 0;
+}
+
+/* From watch.S. The loader's lock is held. */
+void wf_gate_changed(void)
+{
+	(void)look(false);
+}
+
+/* --- for attach.c --- */
+
+void wf_modules_init(const struct r_debug *r, const struct dl_phdr_info *p, bool (*wants)(int nr),
+		     bool (*wants_first)(int nr))
+{
+	debug = r;
+	program = *p;
+	wanted = wants;
+	wanted_first = wants_first;
+}
+
+static bool has_clone, has_clone3;
+
+static bool note_first(int nr)
+{
+	has_clone |= nr == __NR_clone;
+	has_clone3 |= nr == __NR_clone3;
+	return wanted_first(nr);
+}
+
+int wf_modules_patch_first(const void *function)
+{
+	const struct wf_scan_wish wish = { .wanted = note_first, .glance = function };
+	const struct link_map *map = debug->r_map;
+	struct wf_gate_counts counts;
+	struct dl_phdr_info info;
+	int ret;
+
+	while (map && !is_named(map, "libc.so.6"))
+		map = map->l_next;
+	if (!map || !describe(map, &info))
+		return -ENOENT;
+	ret = wf_gate_patch_module(&info, &wish, &counts);
+	/* A libc whose clone() is written in another way: look at all of it. */
+	if (ret == 0 && (!has_clone || !has_clone3 || counts.left))
+		ret = wf_modules_patch_all();
+	return ret;
+}
+
+int wf_modules_patch_all(void)
+{
+	int ret;
+
+	if (debug->r_state != RT_CONSISTENT)
+		return -EBUSY;
+	ret = look(true);
+	if (!count.is_watching)
+		count.is_watching = watch();
+	return ret;
+}
+
+struct wf_modules_count wf_modules_count(void)
+{
+	return count;
+}

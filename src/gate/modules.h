@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which modules are loaded: patches them all at the first thread, and each that appears later.
+ *
+ * Called by: attach.c at start, linux/start.c at the first thread, and the dynamic loader itself
+ * (watch.S), which tells its debugger about every change by a call of an empty function.
+ *
+ * Invariant: when the loader runs the first constructor of a module that was opened under weft, its
+ * system calls have been replaced. A module that is gone leaves nothing behind.
+ */
+#ifndef WF_GATE_MODULES_H
+#define WF_GATE_MODULES_H
+
+#include "gate/sites.h"
+
+#include <link.h>
+
+/*
+ * debug: the loader's _r_debug. program: the main program as dl_iterate_phdr() shows it, kept as a
+ * copy. wanted_first: the calls that must be seen before there is a thread.
+ */
+void wf_modules_init(const struct r_debug *debug, const struct dl_phdr_info *program,
+		     bool (*wanted)(int nr), bool (*wanted_first)(int nr));
+
+/*
+ * At start: patch these in libc, and what is in `function`, as far as a glance finds them; all of
+ * libc where it does not. 0 or -errno.
+ */
+int wf_modules_patch_first(const void *function);
+
+/*
+ * Patch everything that is loaded, and be told of what is loaded from now on. Returns 0, or -errno
+ * with libc as it was.
+ *
+ * Where:   no other thread runs.
+ */
+int wf_modules_patch_all(void);
+
+struct wf_modules_count {
+	uint32_t modules;       /* looked at */
+	uint32_t patched, left; /* sites */
+	bool is_watching;       /* the loader tells us */
+};
+struct wf_modules_count wf_modules_count(void);
+
+#endif
