@@ -41,7 +41,10 @@ uint32_t wf_fd_seq(int fd)
 
 bool wf_fd_is_own(int fd)
 {
-	return fd >= 0 && (fd == io.epoll_fd || fd == io.wake_fd || fd == io.timer_fd);
+	struct fd_entry *e = wf_fdtab_entry(fd);
+
+	return e && (fd == io.epoll_fd || fd == io.wake_fd || fd == io.timer_fd ||
+		     wf_load_relaxed(&e->file_notes) & WF_FD_NOTE_OWN);
 }
 
 enum wf_fd_kind wf_fd_kind(int fd)
@@ -67,28 +70,41 @@ enum wf_fd_kind wf_fd_kind(int fd)
 	return kind;
 }
 
+void wf_fdtab_detach(struct fd_entry *e, int fd)
+{
+	struct wf_list *n, *tmp;
+
+	wf_fdtab_reset_facts(e);
+	wf_store_relaxed(&e->kind, (uint8_t)WF_FD_UNKNOWN);
+	wf_store_seq_cst(&e->generation, e->generation + 1);
+	/* A duplicate elsewhere would keep the file registered under a number that is no longer ours. */
+	if (e->is_registered) {
+		e->is_registered = false;
+		(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	}
+	e->nr_uses = 0;
+	if (!e->waiters.next)
+		return;
+	/* Those of poll() and its kin stay, as on Linux, until one of their other descriptors or time ends them. */
+	wf_list_for_each_safe (n, tmp, &e->waiters) {
+		struct wf_fd_waiter *w = container_of(n, struct wf_fd_waiter, link);
+
+		if (!w->is_use)
+			continue;
+		wf_list_remove(&w->link);
+		wf_fetch_sub(&io.nr_waiters, 1u);
+		(void)wf_unpark(w->thread, WF_WAKE_EVENT);
+	}
+}
+
 void wf_fd_forget(int fd)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
-	if (!e || (!wf_load_relaxed(&e->kind) && !wf_load_relaxed(&e->is_registered) &&
-		   !wf_load_relaxed(&e->is_sole) && !wf_load_relaxed(&e->file_notes)))
+	if (!e || wf_fdtab_is_blank(e))
 		return;
 	wf_spin_lock(&e->lock);
-	wf_fdtab_reset_facts(e);
-	wf_store_relaxed(&e->kind, (uint8_t)WF_FD_UNKNOWN);
-	if (e->is_registered) {
-		e->is_registered = false;
-		/*
-		 * A duplicate elsewhere (a child, another number) would keep the file registered under a number
-		 * that is no longer ours. Threads that wait on it stay blocked on the old file, as on Linux: then it
-		 * stays registered under the old tag, and its late events cost no more than a look.
-		 */
-		if (!e->waiters.next || wf_list_is_empty(&e->waiters)) {
-			e->generation++;
-			(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-		}
-	}
+	wf_fdtab_detach(e, fd);
 	wf_spin_unlock(&e->lock);
 }
 
@@ -110,7 +126,7 @@ static int register_fd(struct fd_entry *e, int fd)
 	return (int)ret;
 }
 
-int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq)
+int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *use)
 {
 	struct fd_entry *e = wf_fdtab_entry(w->fd);
 	int ret = 0;
@@ -121,7 +137,9 @@ int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq)
 	wf_spin_lock(&e->lock);
 	if (!e->waiters.next)
 		wf_list_init(&e->waiters);
-	if (!e->is_registered)
+	if (use && use->fd == use->number && e->generation != use->generation)
+		ret = 1; /* closed: the next attempt finds the file elsewhere */
+	else if (!e->is_registered)
 		ret = register_fd(e, w->fd);
 	else if (e->seq != seq)
 		ret = 1;
@@ -147,16 +165,38 @@ void wf_fd_dequeue(struct wf_fd_waiter *w)
 	wf_spin_unlock(&e->lock);
 }
 
-int wf_fd_wait(int fd, uint32_t events, uint32_t seq, int64_t deadline)
+/* The use is counted from its first wait on. -EBADF: the number means another file than when it began. */
+static int hold(struct wf_fd_use *u)
 {
-	struct wf_fd_waiter w = {
-		.thread = wf_self(), .events = events, .fd = fd, .is_exclusive = true
-	};
-	enum wf_reason reason;
-	int ret;
+	struct fd_entry *e = wf_fdtab_entry(u->number);
+	int ret = 0;
 
-	wf_park_begin(WF_INTR, WF_WAIT_FD, (uint64_t)fd);
-	ret = wf_fd_enqueue(&w, seq);
+	if (u->is_held || !e)
+		return 0;
+	wf_spin_lock(&e->lock);
+	if (e->generation == u->generation)
+		e->nr_uses++;
+	else
+		ret = -EBADF;
+	wf_spin_unlock(&e->lock);
+	u->is_held = ret == 0;
+	return ret;
+}
+
+int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadline)
+{
+	struct wf_fd_waiter w = { .thread = wf_self(),
+				  .events = events,
+				  .fd = u->fd,
+				  .is_exclusive = true,
+				  .is_use = true };
+	enum wf_reason reason;
+	int ret = hold(u);
+
+	if (ret)
+		return ret;
+	wf_park_begin(WF_INTR, WF_WAIT_FD, (uint64_t)u->fd);
+	ret = wf_fd_enqueue(&w, seq, u);
 	if (ret) {
 		(void)wf_park_abort();
 		return ret > 0 ? 0 : ret;
@@ -303,21 +343,28 @@ const struct wf_io_driver wf_epoll_driver = {
 };
 
 /* Programs count on low numbers being handed out in order, and close all from 3 up: keep out of their way. */
-static int move_high(int fd)
+int wf_fdtab_dup_high(int fd)
 {
 	uint64_t limit[2] = { 0, 0 };
-	long high = -1;
+
+	(void)sys4(__NR_prlimit64, 0, 7 /* RLIMIT_NOFILE */, NULL, limit);
+	if (limit[0] <= 64)
+		return -EMFILE;
+	return (int)sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
+			 WF_MIN(limit[0], (uint64_t)OWN_FD_LIMIT) - 16);
+}
+
+static int move_high(int fd)
+{
+	int high;
 
 	if (fd < 0)
 		return fd;
-	(void)sys4(__NR_prlimit64, 0, 7 /* RLIMIT_NOFILE */, NULL, limit);
-	if (limit[0] > 64)
-		high = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
-			    WF_MIN(limit[0], (uint64_t)OWN_FD_LIMIT) - 16);
+	high = wf_fdtab_dup_high(fd);
 	if (high < 0)
 		return fd;
 	(void)sys_close(fd);
-	return (int)high;
+	return high;
 }
 
 static void make_timer(void)
@@ -352,6 +399,7 @@ int wf_epoll_init(void)
 
 void wf_epoll_forget(void)
 {
+	wf_uses_forget();
 	if (io.epoll_fd >= 0)
 		(void)sys_close(io.epoll_fd);
 	if (io.wake_fd >= 0)

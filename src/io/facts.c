@@ -46,11 +46,6 @@ enum fd_known {
 	KNOWN_SNDTIMEO = 8,
 };
 
-enum fd_file_note {
-	NOTE_DIRECT = 1,
-	NOTE_NO_NOWAIT = 2,
-};
-
 /* A copy of the fields of an entry, to work on without its lock. */
 struct facts {
 	int64_t timeout_ns[2];
@@ -78,11 +73,9 @@ static bool has_note(int fd, uint8_t note)
 	return e && wf_load_relaxed(&e->file_notes) & note;
 }
 
-static void set_note(int fd, uint8_t note, bool is_set)
+void wf_fdtab_note(struct fd_entry *e, uint8_t note, bool is_set)
 {
-	struct fd_entry *e = wf_fdtab_entry(fd);
-
-	if (!e || !(wf_load_relaxed(&e->file_notes) & note) == !is_set)
+	if (!(wf_load_relaxed(&e->file_notes) & note) == !is_set)
 		return;
 	wf_spin_lock(&e->lock);
 	wf_store_relaxed(&e->file_notes,
@@ -90,24 +83,32 @@ static void set_note(int fd, uint8_t note, bool is_set)
 	wf_spin_unlock(&e->lock);
 }
 
+static void set_note(int fd, uint8_t note, bool is_set)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+
+	if (e)
+		wf_fdtab_note(e, note, is_set);
+}
+
 bool wf_fd_is_direct(int fd)
 {
-	return has_note(fd, NOTE_DIRECT);
+	return has_note(fd, WF_FD_NOTE_DIRECT);
 }
 
 void wf_fd_note_direct(int fd, bool is_direct)
 {
-	set_note(fd, NOTE_DIRECT, is_direct);
+	set_note(fd, WF_FD_NOTE_DIRECT, is_direct);
 }
 
 bool wf_fd_lacks_nowait(int fd)
 {
-	return has_note(fd, NOTE_NO_NOWAIT);
+	return has_note(fd, WF_FD_NOTE_NO_NOWAIT);
 }
 
 void wf_fd_note_lacks_nowait(int fd)
 {
-	set_note(fd, NOTE_NO_NOWAIT, true);
+	set_note(fd, WF_FD_NOTE_NO_NOWAIT, true);
 }
 
 void wf_fd_made(int fd, bool is_nonblocking)
@@ -217,7 +218,7 @@ static bool load_facts(struct fd_entry *e, struct facts *out)
 	is_kept = may_keep(e);
 	if (is_kept)
 		*out = (struct facts){
-			.timeout_ns = { e->timeout_ns[0], e->timeout_ns[1] },
+			.timeout_ns = { e->timeout_us[0] * WF_US, e->timeout_us[1] * WF_US },
 			.change = e->change,
 			.known = e->known,
 			.is_nonblocking = e->is_nonblocking,
@@ -231,15 +232,22 @@ static void keep_facts(struct fd_entry *e, const struct facts *facts)
 {
 	wf_spin_lock(&e->lock);
 	if (may_keep(e) && e->change == facts->change) {
-		if (facts->known & KNOWN_RCVTIMEO)
-			e->timeout_ns[0] = facts->timeout_ns[0];
-		if (facts->known & KNOWN_SNDTIMEO)
-			e->timeout_ns[1] = facts->timeout_ns[1];
+		uint8_t known = facts->known;
+
+		/* A time-out of more than an hour does not fit: it is asked for each time. */
+		if (facts->timeout_ns[0] / WF_US > UINT32_MAX)
+			known &= (uint8_t)~KNOWN_RCVTIMEO;
+		if (facts->timeout_ns[1] / WF_US > UINT32_MAX)
+			known &= (uint8_t)~KNOWN_SNDTIMEO;
+		if (known & KNOWN_RCVTIMEO)
+			e->timeout_us[0] = (uint32_t)(facts->timeout_ns[0] / WF_US);
+		if (known & KNOWN_SNDTIMEO)
+			e->timeout_us[1] = (uint32_t)(facts->timeout_ns[1] / WF_US);
 		if (facts->known & KNOWN_FLAGS)
 			e->is_nonblocking = facts->is_nonblocking;
 		if (facts->known & KNOWN_PROTOCOL)
 			e->is_tcp = facts->is_tcp;
-		e->known |= facts->known; /* another thread may have asked for other ones */
+		e->known |= known; /* another thread may have asked for other ones */
 	}
 	wf_spin_unlock(&e->lock);
 }

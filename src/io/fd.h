@@ -41,7 +41,26 @@ struct wf_fd_waiter {
 	uint32_t events;
 	int fd;            /* (c) */
 	bool is_exclusive; /* (c) one event wakes one of these */
+	bool is_use; /* (c) of wf_fd_wait(): the call goes on with its file when the number is closed */
 };
+
+/*
+ * A call that waits for the file behind a number, and keeps it: when the number is closed meanwhile, or made
+ * to mean another file, the call goes on with the one that it had, as a call inside the kernel would.
+ */
+struct wf_fd_use {
+	int fd;     /* the number; after a close, a private one; then again after another */
+	int number; /* what the program said */
+	uint32_t generation; /* of number */
+	bool is_held;        /* counted in nr_uses of number */
+	bool is_trying;      /* counted in nr_tries of number */
+};
+
+void wf_fd_use_init(struct wf_fd_use *u, int fd);
+/* Around every attempt on u->fd, which may change here. -EBADF: closed before the call had waited. */
+void wf_fd_use_try(struct wf_fd_use *u);
+void wf_fd_use_tried(struct wf_fd_use *u);
+void wf_fd_use_done(struct wf_fd_use *u);
 
 /* Number of events seen on fd so far; 0 for a descriptor out of range. */
 uint32_t wf_fd_seq(int fd);
@@ -50,16 +69,18 @@ uint32_t wf_fd_seq(int fd);
  * Park until fd has one of events, or deadline. 0: something happened, try again; -ETIMEDOUT; -EINTR: a
  * signal may want the thread; -EPERM: this descriptor cannot be polled; other -errno of epoll_ctl.
  */
-int wf_fd_wait(int fd, uint32_t events, uint32_t seq, int64_t deadline);
+int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadline);
 void wf_fd_pass_on(int fd, uint32_t events);
 
 /* For waiting on several: between wf_park_begin() and wf_park(). 0, -EPERM, or -errno; seq as above (1: moved). */
-int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq);
+int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *use);
 void wf_fd_dequeue(struct wf_fd_waiter *w);
 
 enum wf_fd_kind wf_fd_kind(int fd);
-/* The number is about to be closed, or was just handed out: what we know of it is void. */
+/* The number was just handed out: what we know of it is void. */
 void wf_fd_forget(int fd);
+/* It is about to be closed: the same, and calls that wait on it keep its file. */
+void wf_fd_closing(int fd);
 
 /*
  * What the file was told. Kept as long as nobody else can have told it something else; facts.c says when, and

@@ -9,11 +9,18 @@
 
 #include "io/fd.h"
 
+enum fd_file_note {
+	WF_FD_NOTE_DIRECT = 1,
+	WF_FD_NOTE_NO_NOWAIT = 2,
+	WF_FD_NOTE_OWN = 4,  /* the runtime's: a file that outlived its number */
+	WF_FD_NOTE_SEEN = 8, /* some call looked at the generation */
+};
+
 /* Locking: an entry's lock is innermost but for the run queue's, which wf_unpark() takes below it. */
 struct fd_entry {
 	struct wf_spin lock;
 	uint32_t seq; /* (a) written under the lock */
-	/* (q) tag of events: those of an earlier file with this number differ */
+	/* (a) tag of events: those of an earlier file with this number differ; written under the lock */
 	uint32_t generation;
 	uint8_t kind;           /* (a) enum wf_fd_kind */
 	bool is_registered;     /* (q) */
@@ -29,12 +36,31 @@ struct fd_entry {
 	uint32_t change;      /* (q) grows whenever the program may have told it something else */
 	uint32_t share_epoch; /* (q) of the time when it was made */
 	uint32_t empty_at;    /* (q) nothing was left to read after this many events; see facts.c */
-	int64_t timeout_ns[2]; /* (q) SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
+	uint32_t timeout_us[2]; /* (q) SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
+
+	/* Calls that have waited and are not over; see uses.c. */
+	uint32_t nr_uses;  /* (q) of the file that has the number now */
+	uint32_t nr_tries; /* (a) attempts by such calls, under way at this moment */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 _Static_assert(sizeof(struct fd_entry) == WF_CACHE_LINE, "a line per descriptor");
 
 struct fd_entry *wf_fdtab_entry(int fd);
+/* Under the entry's lock: its file goes. Threads that wait on it for themselves are woken. */
+void wf_fdtab_detach(struct fd_entry *e, int fd);
+/* Under no lock: set or clear one of enum fd_file_note. */
+void wf_fdtab_note(struct fd_entry *e, uint8_t note, bool is_set);
+
+/* Nobody has asked for anything about this number: nothing is to be forgotten, and its page need not be touched. */
+WF_INLINE bool wf_fdtab_is_blank(const struct fd_entry *e)
+{
+	return !wf_load_relaxed(&e->kind) && !wf_load_relaxed(&e->is_registered) &&
+	       !wf_load_relaxed(&e->is_sole) && !wf_load_relaxed(&e->file_notes);
+}
+
+/* Out of the way of the program's numbers; -errno. */
+int wf_fdtab_dup_high(int fd);
+void wf_uses_forget(void);
 /* Under the entry's lock: a new file has the number, or none. */
 void wf_fdtab_reset_facts(struct fd_entry *e);
 

@@ -179,7 +179,8 @@ WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);
  * worker is handed on first, and the call ends within a millisecond.
  */
 WF_PARKS long lx_breakable_call(long nr, const long args[6]);
-WF_PARKS long lx_breakable(struct wf_frame *f);
+/* The first argument is this descriptor. */
+WF_PARKS long lx_breakable_on(struct wf_frame *f, int fd);
 WF_PARKS long lx_brief(struct wf_frame *f);
 
 /* Program memory: 0 or -EFAULT. */

@@ -129,13 +129,18 @@ long lx_blocking(struct wf_frame *f, bool certain)
 	return lx_blocking_call((long)f->nr, args, certain, restart_of((long)f->nr));
 }
 
-long lx_breakable(struct wf_frame *f)
+long lx_breakable_on(struct wf_frame *f, int fd)
 {
-	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
-			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+	long args[6] = { fd,
+			 (long)WF_ARG1(f),
+			 (long)WF_ARG2(f),
+			 (long)WF_ARG3(f),
+			 (long)WF_ARG4(f),
+			 (long)WF_ARG5(f) };
 
 	return lx_breakable_call((long)f->nr, args);
 }
+
 
 /* Calls that nobody answers: whatever they do, the monitor sees to it that nobody waits for them. */
 static long pass_through(struct wf_frame *f)

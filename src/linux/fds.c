@@ -95,7 +95,7 @@ long sysc_close(struct wf_frame *f)
 {
 	if (wf_fd_is_own((int)WF_ARG0(f)))
 		return -EBADF;
-	wf_fd_forget((int)WF_ARG0(f));
+	wf_fd_closing((int)WF_ARG0(f));
 	return lx_blocking(f, false); /* SO_LINGER, NFS: may block */
 }
 
@@ -119,7 +119,7 @@ long sysc_dup2(struct wf_frame *f)
 	if (WF_ARG0(f) == WF_ARG1(f))
 		return lx_blocking(f, false);
 	wf_fd_shared((int)WF_ARG0(f));
-	wf_fd_forget((int)WF_ARG1(f));
+	wf_fd_closing((int)WF_ARG1(f));
 	ret = lx_blocking(f, false);
 	/* Again: somebody may have waited for the file that had the number until now. */
 	wf_fd_forget((int)WF_ARG1(f));
@@ -137,7 +137,7 @@ long sysc_close_range(struct wf_frame *f)
 	for (uint64_t fd = first; ret == 0 && fd <= last && fd < WF_MAX_FDS; fd++) {
 		if (!wf_fd_is_own((int)fd)) {
 			if (!WF_ARG2(f))
-				wf_fd_forget((int)fd);
+				wf_fd_closing((int)fd);
 			continue;
 		}
 		if (fd > first)

@@ -13,10 +13,12 @@ long lx_fdwait_park(struct lx_fdwait *w)
 {
 	int ret;
 
+	if (w->use.fd < 0)
+		return -EBADF;
 	if (w->is_late)
 		return -EAGAIN;
 	if (!w->has_deadline) {
-		struct wf_fd_facts facts = wf_fd_facts(w->fd, w->events);
+		struct wf_fd_facts facts = wf_fd_facts(w->use.fd, w->events);
 
 		if (facts.is_nonblocking)
 			return -EAGAIN;
@@ -24,9 +26,9 @@ long lx_fdwait_park(struct lx_fdwait *w)
 		if (facts.timeout_ns)
 			w->deadline = lx_deadline_in(facts.timeout_ns);
 	}
-	ret = wf_fd_wait(w->fd, w->events, w->seq, w->deadline);
+	ret = wf_fd_wait(&w->use, w->events, w->seq, w->deadline);
 	w->has_waited = true;
-	w->seq = wf_fd_seq(w->fd);
+	w->seq = wf_fd_seq(w->use.fd);
 	w->is_late = ret == -ETIMEDOUT;
 	if (w->is_late)
 		return 0;
@@ -37,7 +39,7 @@ long lx_fdwait_park(struct lx_fdwait *w)
 
 long lx_fdwait_first(struct lx_fdwait *w)
 {
-	long ret = wf_fd_is_empty(w->fd, w->seq) ? lx_fdwait_park(w) : 0;
+	long ret = wf_fd_is_empty(w->use.fd, w->seq) ? lx_fdwait_park(w) : 0;
 
 	return ret == -EAGAIN || ret == -EPERM ? 0 : ret;
 }
@@ -54,7 +56,7 @@ static bool is_ready_now(int fd, uint32_t events)
 
 long lx_fdwait_until_ready(struct lx_fdwait *w)
 {
-	while (!is_ready_now(w->fd, w->events)) {
+	while (!LX_TRY(w, is_ready_now(w->use.fd, w->events))) {
 		long ret = lx_fdwait_park(w);
 
 		if (ret == -EPERM || (ret == -EAGAIN && !w->is_late))
@@ -86,7 +88,7 @@ long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t events,
 		is_ready = false;
 		if (ret < 0)
 			break;
-		ret = ret ? lx_breakable(f) : lx_blocking(f, false);
+		ret = ret ? lx_breakable_on(f, w.use.fd) : lx_blocking(f, false);
 	} while (ret == -EINTR); /* it waited, as somebody else was faster: so do we, but here */
 	return lx_fdwait_done(&w, ret);
 }

@@ -4,7 +4,7 @@
  *
  *	lx_fdwait_init(&w, fd, EPOLLIN);
  *	for (;;) {
- *		try the call without blocking;			not EAGAIN: return lx_fdwait_done(&w, ret)
+ *		ret = LX_TRY(&w, a call that does not block);	not EAGAIN: return lx_fdwait_done(&w, ret)
  *		ret = lx_fdwait_park(&w);			not 0: return lx_fdwait_done(&w, ret)
  *	}
  *
@@ -25,7 +25,7 @@
 #define MSG_NOSIGNAL 0x4000
 
 struct lx_fdwait {
-	int fd;
+	struct wf_fd_use use;
 	uint32_t events;
 	uint32_t seq;
 	int64_t deadline;
@@ -35,7 +35,8 @@ struct lx_fdwait {
 
 WF_INLINE void lx_fdwait_init(struct lx_fdwait *w, int fd, uint32_t events)
 {
-	*w = (struct lx_fdwait){ .fd = fd, .events = events, .deadline = WF_NEVER };
+	*w = (struct lx_fdwait){ .events = events, .deadline = WF_NEVER };
+	wf_fd_use_init(&w->use, fd);
 	w->seq = wf_fd_seq(fd);
 }
 
@@ -49,12 +50,34 @@ WF_PARKS long lx_fdwait_park(struct lx_fdwait *w);
 /* An attempt would find nothing: wait before it. 0: attempt; else what the call returns. */
 WF_PARKS long lx_fdwait_first(struct lx_fdwait *w);
 /* The call is over: what it left reaches the next waiter. */
-WF_INLINE long lx_fdwait_done(const struct lx_fdwait *w, long ret)
+WF_INLINE long lx_fdwait_done(struct lx_fdwait *w, long ret)
 {
-	if (w->has_waited)
-		wf_fd_pass_on(w->fd, w->events);
+	if (w->has_waited) {
+		wf_fd_pass_on(w->use.fd, w->events);
+		wf_fd_use_done(&w->use);
+	}
 	return ret;
 }
+
+/* After a wait the file may have another number: the call is to be made with w->use.fd. */
+WF_INLINE void lx_fdwait_try(struct lx_fdwait *w)
+{
+	int fd = w->use.fd;
+
+	if (!w->has_waited)
+		return;
+	wf_fd_use_try(&w->use);
+	if (w->use.fd != fd)
+		w->seq = wf_fd_seq(w->use.fd);
+}
+
+#define LX_TRY(w, call)                                                                            \
+	__extension__({                                                                            \
+		lx_fdwait_try(w);                                                                  \
+		long ret_ = (call);                                                                \
+		wf_fd_use_tried(&(w)->use);                                                        \
+		ret_;                                                                              \
+	})
 
 /*
  * For calls without a non-blocking form. 1: ready now; 0: it is not for us to wait (O_NONBLOCK, a file); else

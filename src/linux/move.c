@@ -37,25 +37,28 @@ static void both_init(struct both *b, int in, int out)
 /* 1: both are ready; 0: one is not for us to wait for; else what the call returns. */
 static long both_ready(struct both *b)
 {
-	long ret = b->in.fd < 0 ? 1 : lx_fdwait_until_ready(&b->in), other;
+	long ret = b->in.use.fd < 0 ? 1 : lx_fdwait_until_ready(&b->in), other;
 
 	if (ret < 0)
 		return ret;
-	other = b->out.fd < 0 ? 1 : lx_fdwait_until_ready(&b->out);
+	other = b->out.use.fd < 0 ? 1 : lx_fdwait_until_ready(&b->out);
 	return other < 0 ? other : ret && other;
 }
 
 static long both_done(struct both *b, long ret)
 {
-	if (b->in.fd >= 0)
+	if (b->in.use.fd >= 0)
 		(void)lx_fdwait_done(&b->in, ret);
-	if (b->out.fd >= 0)
+	if (b->out.use.fd >= 0)
 		(void)lx_fdwait_done(&b->out, ret);
 	return lx_fdwait_check_sigpipe(ret);
 }
 
-static long move(struct wf_frame *f, int in, int out)
+/* out_arg: which argument out is; in is the first. */
+static long move(struct wf_frame *f, int in, int out, int out_arg)
 {
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
 	struct both b;
 	long ret;
 
@@ -64,7 +67,11 @@ static long move(struct wf_frame *f, int in, int out)
 		ret = both_ready(&b);
 		if (ret < 0)
 			break;
-		ret = ret ? lx_breakable(f) : lx_blocking(f, false);
+		if (b.in.has_waited)
+			args[0] = b.in.use.fd;
+		if (b.out.has_waited)
+			args[out_arg] = b.out.use.fd;
+		ret = ret ? lx_breakable_call((long)f->nr, args) : lx_blocking(f, false);
 	} while (ret == -EINTR);
 	return both_done(&b, ret);
 }
@@ -73,14 +80,14 @@ long sysc_splice(struct wf_frame *f)
 {
 	if (WF_ARG5(f) & SPLICE_F_NONBLOCK || !WF_ARG4(f))
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
-	return move(f, (int)WF_ARG0(f), (int)WF_ARG2(f));
+	return move(f, (int)WF_ARG0(f), (int)WF_ARG2(f), 2);
 }
 
 long sysc_tee(struct wf_frame *f)
 {
 	if (WF_ARG3(f) & SPLICE_F_NONBLOCK || !WF_ARG2(f))
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
-	return move(f, (int)WF_ARG0(f), (int)WF_ARG1(f));
+	return move(f, (int)WF_ARG0(f), (int)WF_ARG1(f), 1);
 }
 
 /* To a pipe, or from it: by the end that was passed. */
@@ -92,7 +99,7 @@ long sysc_vmsplice(struct wf_frame *f)
 
 	if (WF_ARG3(f) & SPLICE_F_NONBLOCK || !WF_ARG2(f))
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
-	return move(f, is_write ? -1 : fd, is_write ? fd : -1);
+	return move(f, is_write ? -1 : fd, is_write ? fd : -1, 0);
 }
 
 /* Ends when everything is sent, or the file is at its end: a part is what an interrupted call leaves. */
@@ -114,6 +121,7 @@ long sysc_sendfile(struct wf_frame *f)
 			return both_done(&b, lx_blocking(f, false)); /* O_NONBLOCK */
 		if (ret <= 0)
 			break;
+		args[0] = b.out.use.fd;
 		ret = lx_breakable_call(__NR_sendfile, args);
 		if (ret == -EINTR)
 			continue;

@@ -101,7 +101,7 @@ static enum wf_reason enqueue_all(struct lx_poll_slot *slots, uint32_t nr, uint3
 				  bool *out_refused)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		int ret = wf_fd_enqueue(&slots[i].waiter, slots[i].seq);
+		int ret = wf_fd_enqueue(&slots[i].waiter, slots[i].seq, NULL);
 
 		*out_nr = i + 1;
 		if (ret > 0)

@@ -37,7 +37,7 @@ static long wait_for_queue(struct wf_frame *f, uint32_t events)
 	}
 	w.has_deadline = true; /* a queue that is O_NONBLOCK says EAGAIN itself */
 	for (;;) {
-		ret = sys5(f->nr, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), WF_ARG3(f), &past);
+		ret = LX_TRY(&w, sys5(f->nr, w.use.fd, WF_ARG1(f), WF_ARG2(f), WF_ARG3(f), &past));
 		if (ret != -ETIMEDOUT || w.is_late)
 			return lx_fdwait_done(&w, ret);
 		ret = lx_fdwait_park(&w);

@@ -21,7 +21,7 @@
 static bool is_read_over(struct wf_frame *f, struct lx_fdwait *w, bool takes, size_t len, long *ret)
 {
 	if (takes && *ret > 0 && (size_t)*ret < len)
-		wf_fd_drained(w->fd, w->seq);
+		wf_fd_drained(w->use.fd, w->seq);
 	if (*ret == -EAGAIN) {
 		*ret = lx_fdwait_park(w);
 		if (*ret == 0)
@@ -117,7 +117,7 @@ static long read_into(struct wf_frame *f, int fd, char *buf, size_t len, enum wf
 	if (ret < 0)
 		return lx_fdwait_done(&w, ret);
 	for (;;) {
-		ret = transfer(fd, buf, len, false, false, kind);
+		ret = LX_TRY(&w, transfer(w.use.fd, buf, len, false, false, kind));
 		if (ret == -NO_RWF)
 			return read_polled(f, fd);
 		if (is_read_over(f, &w, true, len, &ret))
@@ -144,12 +144,13 @@ static long write_from(struct wf_frame *f, int fd, char *buf, size_t len, bool i
 
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = transfer(fd, buf + done, len - done, true, is_rest || done, kind);
+		ret = LX_TRY(&w, transfer(w.use.fd, buf + done, len - done, true, is_rest || done,
+					  kind));
 		if (ret == -NO_RWF)
 			return done ? (long)done : lx_fdwait_poll_then_call(f, fd, EPOLLOUT);
 		if (ret >= 0) {
 			done += (size_t)ret;
-			if (done == len || !ret || lx_fdwait_is_nonblocking(fd))
+			if (done == len || !ret || lx_fdwait_is_nonblocking(w.use.fd))
 				return lx_fdwait_done(&w, (long)done);
 			continue;
 		}
@@ -199,7 +200,8 @@ long sysc_readv(struct wf_frame *f)
 		return sysc_file_read(f);
 	lx_fdwait_init(&w, fd, EPOLLIN);
 	for (;;) {
-		ret = sys6(__NR_preadv2, fd, WF_ARG1(f), WF_ARG2(f), -1, -1, RWF_NOWAIT);
+		ret = LX_TRY(&w, sys6(__NR_preadv2, w.use.fd, WF_ARG1(f), WF_ARG2(f), -1, -1,
+				      RWF_NOWAIT));
 		if (ret == -EOPNOTSUPP)
 			return read_polled(f, fd);
 		if (is_read_over(f, &w, false, 0, &ret))
@@ -260,7 +262,8 @@ long sysc_writev(struct wf_frame *f)
 		return lx_fdwait_check_sigpipe(sysc_file_write(f));
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = sys6(__NR_pwritev2, fd, vec, WF_ARG2(f), -1, -1, RWF_NOWAIT);
+		ret = LX_TRY(&w,
+			     sys6(__NR_pwritev2, w.use.fd, vec, WF_ARG2(f), -1, -1, RWF_NOWAIT));
 		if (ret == -EOPNOTSUPP)
 			return lx_fdwait_check_sigpipe(lx_fdwait_poll_then_call(f, fd, EPOLLOUT));
 		if (ret >= 0)

@@ -52,7 +52,8 @@ static long receive_all(struct wf_frame *f, struct lx_fdwait *w, char *buf, size
 	size_t done = 0;
 
 	while (done < len) {
-		long ret = sys6(__NR_recvfrom, w->fd, buf + done, len - done, flags, 0, 0);
+		long ret = LX_TRY(
+			w, sys6(__NR_recvfrom, w->use.fd, buf + done, len - done, flags, 0, 0));
 
 		if (ret == 0)
 			break;
@@ -143,11 +144,11 @@ long sysc_recvfrom(struct wf_frame *f)
 	if (ret < 0)
 		return lx_fdwait_done(&w, ret);
 	do {
-		ret = sys6(__NR_recvfrom, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), flags | MSG_DONTWAIT,
-			   WF_ARG4(f), WF_ARG5(f));
+		ret = LX_TRY(&w, sys6(__NR_recvfrom, w.use.fd, WF_ARG1(f), WF_ARG2(f),
+				      flags | MSG_DONTWAIT, WF_ARG4(f), WF_ARG5(f)));
 		if (ret >= 0) {
 			if (is_plain && ret > 0 && (uint64_t)ret < WF_ARG2(f))
-				wf_fd_drained(w.fd, w.seq);
+				wf_fd_drained(w.use.fd, w.seq);
 			return lx_fdwait_done(&w, ret);
 		}
 		ret = wait_after(f, &w, ret);
@@ -170,7 +171,8 @@ long sysc_recvmsg(struct wf_frame *f)
 	} else {
 		lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
 		for (;;) {
-			ret = sys3(__NR_recvmsg, WF_ARG0(f), WF_ARG1(f), flags | MSG_DONTWAIT);
+			ret = LX_TRY(
+				&w, sys3(__NR_recvmsg, w.use.fd, WF_ARG1(f), flags | MSG_DONTWAIT));
 			if (ret >= 0) {
 				(void)lx_fdwait_done(&w, ret);
 				break;
@@ -221,9 +223,10 @@ long sysc_recvmmsg(struct wf_frame *f)
 	while (done < nr) {
 		lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
 		for (;;) {
-			ret = sys5(__NR_recvmmsg, WF_ARG0(f), messages + done,
-				   time.user ? 1 : nr - done,
-				   (flags & ~(uint64_t)MSG_WAITFORONE) | MSG_DONTWAIT, NULL);
+			ret = LX_TRY(&w, sys5(__NR_recvmmsg, w.use.fd, messages + done,
+					      time.user ? 1 : nr - done,
+					      (flags & ~(uint64_t)MSG_WAITFORONE) | MSG_DONTWAIT,
+					      NULL));
 			if (ret != -EAGAIN || (flags & (MSG_DONTWAIT | MSG_ERRQUEUE)))
 				break;
 			if (done && flags & MSG_WAITFORONE)
@@ -259,13 +262,14 @@ long sysc_sendto(struct wf_frame *f)
 		return lx_fdwait_check_sigpipe(lx_raw(f));
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = sys6(__NR_sendto, fd, buf + done, len - done,
-			   flags | MSG_DONTWAIT | (done ? MSG_NOSIGNAL : 0), WF_ARG4(f),
-			   WF_ARG5(f));
+		ret = LX_TRY(&w, sys6(__NR_sendto, w.use.fd, buf + done, len - done,
+				      flags | MSG_DONTWAIT | (done ? MSG_NOSIGNAL : 0), WF_ARG4(f),
+				      WF_ARG5(f)));
 		if (ret >= 0) {
 			done += (size_t)ret;
 			/* A part: only a stream sends the rest, and only a blocking one waits for it. */
-			if (done >= len || !is_stream(fd) || lx_fdwait_is_nonblocking(fd))
+			if (done >= len || !is_stream(w.use.fd) ||
+			    lx_fdwait_is_nonblocking(w.use.fd))
 				return lx_fdwait_done(&w, (long)done);
 			continue;
 		}
@@ -296,7 +300,7 @@ static long send_message(struct wf_frame *f, int fd, const struct msghdr_k *user
 
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = sys3(__NR_sendmsg, fd, user, flags | MSG_DONTWAIT);
+		ret = LX_TRY(&w, sys3(__NR_sendmsg, w.use.fd, user, flags | MSG_DONTWAIT));
 		if (ret >= 0)
 			break;
 		if (ret == -EAGAIN)
@@ -417,7 +421,7 @@ long sysc_connect(struct wf_frame *f)
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	is_slow = !is_local(&to) && is_stream(fd) && !lx_fdwait_is_nonblocking(fd);
 	do {
-		ret = is_slow && !w.has_waited ? lx_brief(f) : lx_breakable(f);
+		ret = is_slow && !w.has_waited ? lx_brief(f) : lx_breakable_on(f, w.use.fd);
 		if (ret != -EINTR)
 			break;
 		ret = lx_fdwait_until_ready(&w);
