@@ -10,6 +10,18 @@
 
 struct wf_runtime wf_rt;
 
+#define MADV_GUARD_INSTALL 102
+
+/*
+ * A page that nobody may touch. Not by mprotect() where the kernel (6.13 and later) knows better: that splits
+ * the mapping, and a fork pays for each piece, five for every kernel thread there ever was.
+ */
+static void guard(char *page)
+{
+	if (sys3(__NR_madvise, page, WF_PAGE, MADV_GUARD_INSTALL) < 0)
+		(void)sys3(__NR_mprotect, page, WF_PAGE, 0);
+}
+
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
 static struct wf_kthread *new_kthread(void)
 {
@@ -20,8 +32,8 @@ static struct wf_kthread *new_kthread(void)
 
 	if (!p)
 		return NULL;
-	(void)sys3(__NR_mprotect, p + head, WF_PAGE, 0);
-	(void)sys3(__NR_mprotect, p + head + WF_PAGE + WF_KSTACK_BYTES, WF_PAGE, 0);
+	guard(p + head);
+	guard(p + head + WF_PAGE + WF_KSTACK_BYTES);
 	*k = (struct wf_kthread){
 		.self = k,
 		.stack = p + head + WF_PAGE,
