@@ -80,8 +80,11 @@ struct lx_thread {
 
 	uintptr_t stack_low, stack_high; /* (p) from clone3, 0 if unknown */
 	char name[16];                   /* (a) */
-	uint32_t policy;                 /* (a) */
+	uint32_t policy;                 /* (a) with SCHED_RESET_ON_FORK */
 	int32_t priority, nice;          /* (a) */
+	uint32_t binds;                  /* (a) LX_BIND_*: why it has a kernel thread of its own */
+	int ioprio;                      /* (a) set by another thread before this one was bound */
+	bool has_ioprio;                 /* (a) */
 	uint64_t affinity[16];           /* (a) valid with has_affinity */
 	bool has_affinity;               /* (a) */
 	/* (o) how late a sleep may end so that several end at once; what 0 sets it back to */
@@ -100,9 +103,13 @@ struct lx_process {
 	uint64_t parked;    /* (a) signals left pending in the kernel: nobody wants them */
 	uint64_t to_park;   /* (a) of shared: the door shall move them there if nobody wants them */
 	uint64_t signalfds; /* (a) what a signalfd was ever made for */
-	bool knows_signalfds;  /* (a) also those from before there were threads */
-	uint32_t nr_unparking; /* (a) threads that wait for the door to fetch parked signals */
-	bool is_execing;       /* (a) everything belongs in the kernel */
+	bool knows_signalfds;    /* (a) also those from before there were threads */
+	uint32_t nr_unparking;   /* (a) threads that wait for the door to fetch parked signals */
+	bool is_execing;         /* (a) everything belongs in the kernel */
+	uint32_t is_door_raised; /* (a) to a real-time priority */
+	/* (c) of the main thread when it became one of many, and so of every kernel thread for all */
+	uint32_t base_policy;
+	int32_t base_priority, base_nice;
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
 
@@ -212,6 +219,8 @@ long lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info)
 void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread *first);
 /* To the process, by one of its threads. 0 or -EAGAIN. */
 long lx_signal_send_self(int sig, const struct wf_siginfo *info);
+/* Make t look at its attention word soon, wherever it runs; does not end a wait. */
+void lx_signal_interrupt(struct lx_thread *t);
 void lx_signal_set_mask(struct lx_thread *t, uint64_t mask);
 /* The caller takes no signal of set any more: whoever wants those of the process must hear of them. */
 void lx_signal_retarget(uint64_t set);
@@ -293,10 +302,8 @@ void lx_credentials_answer(struct wf_kthread *k);
 void lx_credentials_forget(void);
 void lx_stacks_forget(void);
 
-/* identity.c: policy and priorities of a new thread; see also sched.h. */
+/* policy.c: policy and priorities of a new thread. */
 void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);
-/* hook of the scheduler, see sched/driver.h. */
-void lx_place(struct wf_kthread *k, struct wf_thread *t);
 
 /* The process ends: every lock on a robust list passes on. */
 void lx_thread_walk_all_robust_lists(void);

@@ -3,6 +3,7 @@
  * Dispatch: from the gate to the handler of a system call, and real calls that may block.
  */
 #include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
 #include "sched/timers.h"
 
@@ -37,9 +38,13 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], bool 
 	return ret;
 }
 
+/* Bits of the attention word that would end the call at once; a kernel thread of its own it gets right here. */
 static void forget_resched(struct lx_thread *self)
 {
-	(void)wf_fetch_and(&self->base.attention, ~WF_ATT_RESCHED);
+	uint32_t seen = wf_fetch_and(&self->base.attention, ~(WF_ATT_RESCHED | WF_ATT_BIND));
+
+	if (WF_UNLIKELY(seen & WF_ATT_BIND))
+		lx_bind_rethink(self, true);
 }
 
 long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart)
@@ -156,6 +161,8 @@ void wf_linux_enter(struct wf_frame *f)
 
 	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
 	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
+	if (WF_UNLIKELY(k->bound))
+		handler = lx_bind_handler((long)f->nr, handler);
 	ret = handler ? handler(f) : pass_through(f);
 	f->rax = (uint64_t)ret;
 	if (WF_UNLIKELY(ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK)) {
@@ -198,8 +205,11 @@ void wf_linux_make(struct wf_frame *f)
 void wf_linux_attention(struct wf_frame *f)
 {
 	struct wf_thread *self = wf_self();
-	uint32_t seen = wf_fetch_and(&self->attention, ~(WF_ATT_RESCHED | WF_ATT_SIGNAL));
+	uint32_t seen = wf_fetch_and(&self->attention,
+				     ~(WF_ATT_RESCHED | WF_ATT_SIGNAL | WF_ATT_BIND));
 
+	if (seen & WF_ATT_BIND)
+		lx_bind_rethink(lx_of(self), true);
 	if (seen & WF_ATT_SIGNAL)
 		lx_signal_exit(f);
 	if (seen & WF_ATT_RESCHED)

@@ -53,9 +53,10 @@ static void ask_everybody(struct wf_kthread *self)
 		for (; asked < n; asked++) {
 			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[asked]);
 
-			while (k != self && wf_load_acquire(&k->tid) > 0 &&
-			       wf_load_acquire(&broadcast.answered[asked]) != seq)
-				(void)sys0(__NR_sched_yield);
+			for (uint32_t round = 0; k != self && wf_load_acquire(&k->tid) > 0 &&
+						 wf_load_acquire(&broadcast.answered[asked]) != seq;
+			     round++)
+				sys_relax(round);
 		}
 	}
 	wf_store_release(&broadcast.is_open, 0u);
@@ -66,9 +67,9 @@ long sysc_set_credentials(struct wf_frame *f)
 	long ret;
 
 	/* The holder waits for kernel threads that may be waiting here: answer while we wait. */
-	while (!wf_spin_trylock(&broadcast.turn)) {
+	for (uint32_t round = 0; !wf_spin_trylock(&broadcast.turn); round++) {
 		lx_credentials_answer(wf_self_kthread());
-		(void)sys0(__NR_sched_yield);
+		sys_relax(round);
 	}
 	ret = lx_raw(f);
 	if (ret >= 0) {

@@ -53,6 +53,7 @@ static void dispatch(int sig, struct wf_siginfo *info)
 	if (wf_is_kick(sig, info)) {
 		wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
 		lx_credentials_answer(wf_rt.door);
+		wf_rt_door_kicked();
 		return;
 	}
 	lx_signal_unforward(info);

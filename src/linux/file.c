@@ -16,7 +16,7 @@ static bool is_wanted(void)
 {
 	struct wf_worker *w = wf_own_kthread()->worker;
 
-	return wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox);
+	return w && (wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox)); /* none: bound */
 }
 
 /* The rest of a read of which the page cache had the first done bytes, or the file no more. */

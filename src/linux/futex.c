@@ -15,6 +15,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "sched/bind.h"
 #include "sched/gather.h"
 
 #define BUCKETS 4096u
@@ -27,7 +28,7 @@
 
 struct bucket {
 	struct wf_spin lock;
-	struct wf_list waiters;    /* struct lx_futex_wait, oldest first */
+	struct wf_list waiters;    /* struct lx_futex_wait, by priority, oldest first */
 	struct wf_list exit_words; /* struct lx_thread by exit_link */
 	struct wf_gather gather;   /* of the contended locks among the waiters' words */
 } WF_ALIGNED(WF_CACHE_LINE);
@@ -68,6 +69,33 @@ static void unlock_two(struct bucket *a, struct bucket *b)
 	wf_spin_unlock(&a->lock);
 	if (a != b)
 		wf_spin_unlock(&b->lock);
+	wf_bind_wake_held();
+}
+
+static void unlock_after_wake(struct bucket *b)
+{
+	wf_spin_unlock(&b->lock);
+	wf_bind_wake_held();
+}
+
+/* As in the kernel, real-time threads come first, by their priorities. */
+static int rank_of(struct lx_futex_wait *w)
+{
+	const struct lx_thread *t = owner_of(w);
+
+	return t->priority; /* 0 for all others */
+}
+
+/* Under the bucket's lock. */
+static void insert(struct bucket *b, struct lx_futex_wait *w)
+{
+	struct wf_list *p = &b->waiters;
+	int rank = rank_of(w);
+
+	while (WF_UNLIKELY(rank) && p->prev != &b->waiters &&
+	       rank_of(container_of(p->prev, struct lx_futex_wait, link)) < rank)
+		p = p->prev;
+	wf_list_insert_before(p, &w->link);
 }
 
 /* Out of whatever bucket it is in. False: a waker had already taken it out. */
@@ -89,6 +117,18 @@ static bool withdraw(struct lx_futex_wait *w)
 	}
 }
 
+static void unpark_owner(struct bucket *b, struct lx_futex_wait *w)
+{
+	struct wf_thread *t = &owner_of(w)->base;
+
+	if (WF_UNLIKELY(t->bound))
+		(void)wf_bind_unpark_held(t, WF_WAKE_EVENT);
+	else if (w->is_lock)
+		(void)wf_gather_unpark(&b->gather, t);
+	else
+		(void)wf_unpark(t, WF_WAKE_EVENT);
+}
+
 /* Under the bucket's lock. */
 static uint32_t wake_in(struct bucket *b, const uint32_t *addr, uint32_t n, uint32_t bitset)
 {
@@ -103,10 +143,7 @@ static uint32_t wake_in(struct bucket *b, const uint32_t *addr, uint32_t n, uint
 		if (w->addr != addr || !(w->bitset & bitset) || w->is_pi)
 			continue;
 		wf_list_remove(&w->link);
-		if (w->is_lock)
-			(void)wf_gather_unpark(&b->gather, &owner_of(w)->base);
-		else
-			(void)wf_unpark(&owner_of(w)->base, WF_WAKE_EVENT);
+		unpark_owner(b, w);
 		woken++;
 	}
 	return woken;
@@ -119,7 +156,7 @@ static uint32_t wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
 
 	wf_spin_lock(&b->lock);
 	woken = wake_in(b, addr, n, bitset);
-	wf_spin_unlock(&b->lock);
+	unlock_after_wake(b);
 	return woken;
 }
 
@@ -169,7 +206,7 @@ void lx_exit_word_remove(struct lx_thread *t)
 	wf_list_remove(&t->exit_link);
 	(void)wf_arch_copy(t->child_tid, &zero, sizeof(zero));
 	(void)wake_in(b, t->child_tid, ~0u, ~0u);
-	wf_spin_unlock(&b->lock);
+	unlock_after_wake(b);
 }
 
 static void enqueue(struct bucket *b, struct lx_futex_wait *w, uint32_t *addr, uint32_t bitset,
@@ -179,7 +216,7 @@ static void enqueue(struct bucket *b, struct lx_futex_wait *w, uint32_t *addr, u
 	w->bitset = bitset;
 	w->is_pi = is_pi;
 	w->is_lock = false;
-	wf_list_push_tail(&b->waiters, &w->link);
+	insert(b, w);
 }
 
 static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t deadline)
@@ -250,7 +287,7 @@ static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t
 		if (from != to) {
 			wf_list_remove(&w->link);
 			wf_store_release(&w->addr, to);
-			wf_list_push_tail(&b->waiters, &w->link);
+			insert(b, w);
 		}
 		moved++;
 	}
@@ -378,9 +415,10 @@ static long hand_over(uint32_t *addr, uint32_t bits)
 	ret = wf_arch_copy(addr, &fresh, sizeof(fresh));
 	if (ret == 0 && w) {
 		wf_list_remove(&w->link);
-		(void)wf_unpark(&owner_of(w)->base, WF_WAKE_EVENT);
+		w->is_lock = false;
+		unpark_owner(b, w);
 	}
-	wf_spin_unlock(&b->lock);
+	unlock_after_wake(b);
 	return ret;
 }
 

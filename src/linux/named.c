@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Calls that the kernel answers and that may name a thread of ours, whose tid it does not know: it gets the
- * tid of the caller's kernel thread instead, which like a thread is not the process's first.
- *
- * What these calls say of a thread is the same for all threads of a process (limits, session, memory), or
- * belongs to the kernel thread in any case.
+ * tid of the thread's own kernel thread when it is bound, else of one that is for all, which like a thread is
+ * not the process's first. What these calls say of a thread is the same for all threads of a process (limits,
+ * session, memory), or belongs to the kernel thread: then those that change it bind the thread first.
  */
 #include "io/fd.h"
-#include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
 
 #include <fcntl.h>
@@ -15,10 +14,31 @@
 
 #define IOPRIO_WHO_PROCESS 1
 
+/* A kernel thread that is for all, and not the process's first. */
+static int common_tid(void)
+{
+	uint32_t n = wf_load_acquire(&wf_rt.nr_kthreads);
+
+	for (uint32_t i = 0; i < n && wf_is_bound(wf_self()); i++) {
+		struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
+		int tid = wf_load_acquire(&k->tid);
+
+		if (!k->is_door && !wf_has_own_state(k) && tid > 0)
+			return tid;
+	}
+	return wf_own_kthread()->tid;
+}
+
 /* The tid for the kernel of what a program calls tid. One that is not ours goes on as it is. */
 static uint32_t kernel_tid(uint32_t tid)
 {
-	return tid >= WF_TID_BASE && lx_by_tid(tid) ? (uint32_t)wf_own_kthread()->tid : tid;
+	struct lx_thread *t = tid >= WF_TID_BASE ? lx_by_tid(tid) : NULL;
+
+	if (!t)
+		return tid;
+	if (lx_bind_tid(t))
+		return (uint32_t)lx_bind_tid(t);
+	return (uint32_t)common_tid();
 }
 
 static long call_with(struct wf_frame *f, int i, int j)
@@ -36,11 +56,41 @@ long sysc_names_first(struct wf_frame *f)
 	return call_with(f, 0, 0);
 }
 
-long sysc_names_second(struct wf_frame *f)
+/* The kernel knows a tracer by its kernel thread. */
+long sysc_ptrace(struct wf_frame *f)
 {
-	long ret = call_with(f, 1, 1);
+	lx_bind_for(LX_BIND_STATE);
+	return call_with(f, 1, 1);
+}
 
-	if (f->nr == __NR_perf_event_open && ret >= 0)
+/* The thread that a call is about, to be bound before it: NULL when that is no thread of ours. */
+static struct lx_thread *bind_named(uint32_t tid)
+{
+	struct lx_thread *t = lx_by_tid(tid);
+
+	if (t == lx_self())
+		lx_bind_for(LX_BIND_STATE);
+	else if (t)
+		lx_bind_other(t, LX_BIND_STATE);
+	return t;
+}
+
+#define PERF_FLAG_PID_CGROUP 4
+
+long sysc_perf_event_open(struct wf_frame *f)
+{
+	long args[6] = { (long)WF_ARG0(f), (int)WF_ARG1(f), (long)WF_ARG2(f), (long)WF_ARG3(f),
+			 (long)WF_ARG4(f) };
+	struct lx_thread *t = NULL;
+	long ret;
+
+	if ((int)args[1] >= 0 && !(args[4] & PERF_FLAG_PID_CGROUP))
+		t = bind_named((uint32_t)args[1]);
+	if (t)
+		args[1] = lx_bind_tid(t) ? lx_bind_tid(t)
+					 : (int)lx_tid(t); /* not yet: no such process */
+	ret = lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS);
+	if (ret >= 0)
 		wf_fd_forget((int)ret);
 	return ret;
 }
@@ -52,7 +102,27 @@ long sysc_names_both(struct wf_frame *f)
 
 long sysc_ioprio(struct wf_frame *f)
 {
-	return (uint32_t)WF_ARG0(f) == IOPRIO_WHO_PROCESS ? call_with(f, 1, 1) : lx_raw(f);
+	struct lx_thread *t;
+	long ret, old;
+
+	if ((uint32_t)WF_ARG0(f) != IOPRIO_WHO_PROCESS)
+		return lx_raw(f);
+	if (f->nr == __NR_ioprio_get)
+		return call_with(f, 1, 1);
+	t = bind_named((uint32_t)WF_ARG1(f));
+	if (!t)
+		return lx_raw(f);
+	if (lx_bind_tid(t))
+		return sys3(f->nr, IOPRIO_WHO_PROCESS, lx_bind_tid(t), WF_ARG2(f));
+	/* It will be bound when it runs again. Would the kernel allow it? */
+	old = sys2(__NR_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+	ret = sys3(__NR_ioprio_set, IOPRIO_WHO_PROCESS, 0, WF_ARG2(f));
+	(void)sys3(__NR_ioprio_set, IOPRIO_WHO_PROCESS, 0, old);
+	if (ret == 0) {
+		t->ioprio = (int)WF_ARG2(f);
+		wf_store_release(&t->has_ioprio, true);
+	}
+	return ret;
 }
 
 #define PIDFD_THREAD O_EXCL
@@ -97,19 +167,23 @@ long sysc_cap(struct wf_frame *f)
 {
 	struct __user_cap_header_struct header;
 	long args[6] = { (long)&header, (long)WF_ARG1(f) };
+	struct lx_thread *self = lx_self(), *t;
+	bool had_state = wf_load_acquire(&self->binds) & LX_BIND_STATE;
 	uint32_t version;
 	long ret;
 
 	if (wf_arch_copy(&header, (const void *)WF_ARG0(f), sizeof(header)) < 0)
 		return lx_raw(f);
-	if (header.pid < (int)WF_TID_BASE || !lx_by_tid((uint32_t)header.pid) ||
-	    (f->nr == __NR_capset && (uint32_t)header.pid != lx_tid(lx_self())))
+	t = header.pid >= 0 ? lx_by_tid((uint32_t)header.pid) : NULL;
+	if (!t || (f->nr == __NR_capset && t != self))
 		return lx_raw(f);
 	version = header.version;
-	header.pid = (uint32_t)header.pid == lx_tid(lx_self())
-			     ? 0
-			     : (int)kernel_tid((uint32_t)header.pid);
+	header.pid = t == self ? 0 : (int)kernel_tid((uint32_t)header.pid);
+	if (f->nr == __NR_capset)
+		lx_bind_for(LX_BIND_STATE);
 	ret = lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS);
+	if (ret < 0 && !had_state)
+		lx_bind_no_longer_for(LX_BIND_STATE);
 	/* the kernel says which version it wants */
 	if (header.version != version &&
 	    wf_arch_copy((void *)WF_ARG0(f), &header.version, sizeof(header.version)) < 0)

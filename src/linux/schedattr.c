@@ -3,8 +3,10 @@
  * sched_setattr and sched_getattr: policy, priority and nice in one structure.
  *
  * The thread's own values stand in for those of the kernel thread it happens to run on; the rest (utilisation,
- * slice) is what the kernel says of that. SCHED_DEADLINE is refused: what it promises only the kernel can keep.
+ * slice) is what the kernel says of that. What it asks for beyond them only the kernel can keep (SCHED_DEADLINE):
+ * such a thread is bound.
  */
+#include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/policy.h"
 
@@ -57,8 +59,6 @@ static long apply(struct lx_thread *t, struct sched_attr *a)
 	}
 	if (a->sched_flags & ~(uint64_t)SCHED_FLAG_ALL)
 		return -EINVAL;
-	if (policy == SCHED_DEADLINE)
-		return -EPERM;
 	if (is_fair(policy) && nice < t->nice && !lx_sched_may_be_nice(nice))
 		return -EPERM;
 	if (a->sched_flags & SCHED_FLAG_RESET_ON_FORK)
@@ -66,6 +66,27 @@ static long apply(struct lx_thread *t, struct sched_attr *a)
 	ret = lx_sched_set_policy(t, policy, priority);
 	if (ret == 0 && is_fair(lx_sched_plain(policy)))
 		lx_sched_set_nice(t, nice);
+	return ret;
+}
+
+/* Another thread must be bound already: the call cannot wait until it runs. */
+static long apply_by_kernel(struct lx_thread *t, struct sched_attr *a)
+{
+	bool is_own = t == lx_self(), had_state = wf_load_acquire(&t->binds) & LX_BIND_STATE;
+	long ret;
+
+	if (!is_own && !lx_bind_tid(t))
+		return -EPERM;
+	if (is_own)
+		lx_bind_for(LX_BIND_STATE);
+	a->size = sizeof(*a);
+	ret = sys3(__NR_sched_setattr, lx_bind_tid(t), a, 0);
+	if (ret == 0 && !(a->sched_flags & SCHED_FLAG_KEEP_POLICY)) {
+		t->policy = a->sched_policy;
+		t->priority = (int)a->sched_priority;
+	}
+	if (ret < 0 && is_own && !had_state)
+		lx_bind_no_longer_for(LX_BIND_STATE);
 	return ret;
 }
 
@@ -85,7 +106,11 @@ long sysc_sched_setattr(struct wf_frame *f)
 		return ret;
 	if ((int)a.sched_policy < 0)
 		return -EINVAL;
-	return t ? apply(t, &a) : -ESRCH;
+	if (!t)
+		return -ESRCH;
+	if (a.sched_policy == SCHED_DEADLINE || a.sched_flags & SCHED_FLAG_UTIL_CLAMP)
+		return apply_by_kernel(t, &a);
+	return apply(t, &a);
 }
 
 long sysc_sched_getattr(struct wf_frame *f)
@@ -98,7 +123,8 @@ long sysc_sched_getattr(struct wf_frame *f)
 
 	if (foreign || !t || !WF_ARG1(f) || (int)WF_ARG0(f) < 0 || bytes > ATTR_BYTES_MAX)
 		return lx_raw(f);
-	ret = sys4(__NR_sched_getattr, 0, &a, WF_MIN(bytes, (uint32_t)sizeof(a)), WF_ARG3(f));
+	ret = sys4(__NR_sched_getattr, lx_bind_tid(t), &a, WF_MIN(bytes, (uint32_t)sizeof(a)),
+		   WF_ARG3(f));
 	if (ret < 0)
 		return ret;
 	a.sched_policy = lx_sched_plain(t->policy);

@@ -11,6 +11,7 @@
  */
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
 
 #include <signal.h>
@@ -169,6 +170,10 @@ bool lx_signal_interrupted(struct wf_thread *base, void *context)
 
 	if (lx_gate.in_pool(uc->reg[WF_UC_RIP]) && !lx_gate.from_tramp(uc->reg[WF_UC_RIP]))
 		return false;
+	if (WF_UNLIKELY(wf_load_relaxed(&base->attention) & WF_ATT_BIND)) {
+		(void)wf_fetch_and(&base->attention, ~WF_ATT_BIND);
+		lx_bind_rethink(t, false);
+	}
 	if (wf_load_relaxed(&base->attention) & WF_ATT_SIGNAL) {
 		(void)wf_fetch_and(&base->attention, ~WF_ATT_SIGNAL);
 		while (deliver_to_context(t, uc, 0))
@@ -340,6 +345,11 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 		lx_altstack_restore(t, &uc->stack, uc->reg[WF_UC_RSP]);
 		lx_signal_set_mask(t, uc->sigmask);
 		uc->reg[WF_UC_RIP] = lx_gate.to_tramp(uc->reg[WF_UC_RIP]);
+	}
+	if (wf_load_seq_cst(&t->base.attention) & WF_ATT_BIND) {
+		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_BIND);
+		lx_bind_rethink(t, true);
+		k = wf_self_kthread();
 	}
 	if (wf_load_seq_cst(&t->base.attention) & WF_ATT_RESCHED) {
 		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_RESCHED);

@@ -61,14 +61,10 @@ bool lx_signal_is_waiting(struct lx_thread *self)
 	return true;
 }
 
-void lx_signal_notify(struct lx_thread *t)
+void lx_signal_interrupt(struct lx_thread *t)
 {
-	struct wf_kthread *k;
+	struct wf_kthread *k = wf_load_seq_cst(&t->base.kthread);
 
-	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
-	if (wf_unpark(&t->base, WF_WAKE_INTERRUPTED))
-		return;
-	k = wf_load_seq_cst(&t->base.kthread);
 	if (!k) {
 		/*
 		 * Ready, or being switched to at this instant: its kernel thread stores itself, then reads the
@@ -80,6 +76,13 @@ void lx_signal_notify(struct lx_thread *t)
 	}
 	if (k && k != wf_self_kthread())
 		wf_kick(k);
+}
+
+void lx_signal_notify(struct lx_thread *t)
+{
+	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
+	if (!wf_unpark(&t->base, WF_WAKE_INTERRUPTED))
+		lx_signal_interrupt(t);
 }
 
 /* Linux looks at whom it is sent to; what is blocked or waited for is never ignored. */

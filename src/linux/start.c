@@ -38,7 +38,6 @@ static const struct wf_sched_hooks hooks = {
 	.resuming = lx_signal_resuming,
 	.in_runtime = lx_signal_in_runtime,
 	.kicked = lx_credentials_answer,
-	.place = lx_place,
 	.is_copy = is_copy,
 };
 
@@ -130,6 +129,9 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	t->policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
 	(void)sys2(__NR_sched_getparam, 0, &t->priority);
 	lx_sched_set_nice(t, 20 - (int)WF_MAX(sys2(__NR_getpriority, 0, 0), 1));
+	lx.base_policy = t->policy;
+	lx.base_priority = t->priority;
+	lx.base_nice = t->nice;
 	if (sys2(__NR_prctl, 40 /* PR_GET_TID_ADDRESS */, &tid_address) == 0 && tid_address) {
 		t->child_tid = (uint32_t *)tid_address;
 		lx_exit_word_add(t);

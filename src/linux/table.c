@@ -3,6 +3,7 @@
  * Who answers which system call. A number without a row is not patched where it is known statically, and
  * passes through, watched by the monitor, where it is not.
  */
+#include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/cpuclock.h"
 #include "linux/names.h"
@@ -68,8 +69,6 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_getpriority] = { sysc_getpriority },
 	[__NR_setpriority] = { sysc_setpriority },
 	[__NR_sched_setparam] = { sysc_sched_setparam },
-	[__NR_sched_setattr] = { sysc_sched_setattr },
-	[__NR_sched_getattr] = { sysc_sched_getattr },
 	[__NR_sched_getparam] = { sysc_sched_getparam },
 	[__NR_sched_setscheduler] = { sysc_sched_setscheduler },
 	[__NR_sched_getscheduler] = { sysc_sched_getscheduler },
@@ -111,8 +110,22 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_setgroups] = { sysc_set_credentials },
 	[__NR_setresuid] = { sysc_set_credentials },
 	[__NR_setresgid] = { sysc_set_credentials },
-	[__NR_setfsuid] = { sysc_set_credentials },
-	[__NR_setfsgid] = { sysc_set_credentials },
+	[__NR_setfsuid] = { sysc_setfsid },
+	[__NR_setfsgid] = { sysc_setfsid },
+	[__NR_unshare] = { sysc_binds },
+	[__NR_setns] = { sysc_binds },
+	[__NR_set_mempolicy] = { sysc_binds },
+	[__NR_landlock_restrict_self] = { sysc_binds },
+	[__NR_iopl] = { sysc_binds },
+	[__NR_ioperm] = { sysc_binds },
+	[__NR_personality] = { sysc_personality },
+	[__NR_seccomp] = { sysc_seccomp },
+	[__NR_keyctl] = { sysc_keys },
+	[__NR_add_key] = { sysc_keys },
+	[__NR_request_key] = { sysc_keys },
+	[__NR_arch_prctl] = { sysc_arch_prctl },
+	[__NR_sched_setattr] = { sysc_sched_setattr },
+	[__NR_sched_getattr] = { sysc_sched_getattr },
 	[__NR_setsockopt] = { sysc_setsockopt },
 	[__NR_pipe] = { sysc_pipe },
 	[__NR_pipe2] = { sysc_pipe },
@@ -133,12 +146,12 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_getsid] = { sysc_names_first },
 	[__NR_capget] = { sysc_cap },
 	[__NR_capset] = { sysc_cap },
-	[__NR_ptrace] = { sysc_names_second },
+	[__NR_ptrace] = { sysc_ptrace },
 	[__NR_ioprio_get] = { sysc_ioprio },
 	[__NR_ioprio_set] = { sysc_ioprio },
 	[__NR_migrate_pages] = { sysc_names_first },
 	[__NR_move_pages] = { sysc_names_first },
-	[__NR_perf_event_open] = { sysc_names_second },
+	[__NR_perf_event_open] = { sysc_perf_event_open },
 	[__NR_prlimit64] = { sysc_names_first },
 	[__NR_process_vm_readv] = { sysc_names_first },
 	[__NR_process_vm_writev] = { sysc_names_first },

@@ -7,6 +7,7 @@
  */
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
 
 #include <linux/sched.h>
@@ -47,9 +48,10 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	__builtin_memcpy(t->name, parent->name, sizeof(t->name));
 	__builtin_memcpy(t->affinity, parent->affinity, sizeof(t->affinity));
 	t->has_affinity = parent->has_affinity;
-	t->base.is_pinned = parent->base.is_pinned;
 	lx_sched_inherit(t, parent);
 	t->timer_slack_ns = t->default_slack_ns = parent->timer_slack_ns;
+	t->has_ioprio = false;
+	t->binds = wf_load_relaxed(&parent->binds);
 	lx_signal_thread_init(t, parent);
 }
 
@@ -67,6 +69,11 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 	if (wf_arch_copy(frame, f, sizeof(*f)) < 0) {
 		wf_thread_free(base);
 		return -EFAULT;
+	}
+	/* What the kernel keeps of the parent, its own kernel thread hands down. */
+	if (wf_is_bound(&parent->base) && wf_bind_new(base) < 0) {
+		wf_thread_free(base);
+		return -EAGAIN;
 	}
 	frame->rax = 0;
 	t->stack_low = r->stack_low;

@@ -51,6 +51,8 @@ void wf_account_leave(struct wf_kthread *k, struct wf_thread *t)
 {
 	int64_t now, ran;
 
+	if (k->bound)
+		return; /* all of its clock is t's */
 	if (!k->cpu_began) {
 		/* It ran when the first question was asked: what it used until now is known by the tick only. */
 		wf_account_begin(k);
@@ -90,9 +92,27 @@ static int64_t own_cpu_ns(struct wf_kthread *k, struct wf_thread *self)
 	return self->run_ns;
 }
 
+void wf_account_bind(struct wf_kthread *k, struct wf_thread *self)
+{
+	if (k->cpu_began)
+		charge_by_clock(k, self);
+	else
+		self->run_ns += WF_MAX(uncharged(k), 0);
+	wf_account_begin(k);
+}
+
+void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self)
+{
+	charge_by_clock(k, self);
+	if (wf_load_relaxed(&wf_rt.accounts))
+		wf_account_begin(k);
+	else
+		wf_store_relaxed(&k->cpu_began, (int64_t)0);
+}
+
 int64_t wf_account_cpu_ns(struct wf_thread *t)
 {
-	struct wf_kthread *k = wf_own_kthread();
+	struct wf_kthread *k = wf_own_kthread(), *bound;
 	int64_t charged = 0;
 
 	wf_store_relaxed(&wf_rt.accounts, 1u);
@@ -103,9 +123,12 @@ int64_t wf_account_cpu_ns(struct wf_thread *t)
 		int64_t ns;
 
 		charged = wf_load_relaxed(&t->run_ns);
-		k = wf_load_acquire(&t->kthread);
+		bound = wf_load_acquire(&t->bound);
+		k = bound ? bound : wf_load_acquire(&t->kthread);
 		ns = k ? uncharged(k) : 0;
-		if (wf_load_acquire(&t->kthread) == k && wf_load_acquire(&t->nr_switches) == run &&
+		if (wf_load_acquire(&t->bound) == bound &&
+		    (bound || wf_load_acquire(&t->kthread) == k) &&
+		    wf_load_acquire(&t->nr_switches) == run &&
 		    wf_load_relaxed(&t->run_ns) == charged)
 			return charged + WF_MAX(ns, 0);
 	}

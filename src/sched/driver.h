@@ -40,8 +40,6 @@ struct wf_sched_hooks {
 	bool (*interrupted)(struct wf_thread *t, void *uc);
 	/* A preempted thread is about to go on through the saved context uc: the same. */
 	void (*resuming)(struct wf_thread *t, void *uc);
-	/* t is about to run on k, and one of the two is pinned: give k the affinity that t needs. */
-	void (*place)(struct wf_kthread *k, struct wf_thread *t);
 	/* Every kick, before anything else, also on a spare or idle kernel thread. */
 	void (*kicked)(struct wf_kthread *k);
 	/* rip lies in a copy of the program's instructions that stands in the runtime's text. */

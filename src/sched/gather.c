@@ -40,7 +40,7 @@ bool wf_gather_unpark(struct wf_gather *g, struct wf_thread *t)
 
 	if (g->waited_at)
 		learn_from_wake(g);
-	if (!w || g->score < WF_GATHERS)
+	if (!w || t->bound || g->score < WF_GATHERS)
 		return wf_unpark(t, WF_WAKE_EVENT);
 	if (home && home != w && is_running(home))
 		return wf_unpark_on(t, WF_WAKE_EVENT, home);
@@ -53,7 +53,7 @@ void wf_gather_join(struct wf_gather *g)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *home = wf_load_relaxed(&g->home);
 
-	if (wf_load_relaxed(&g->score) < WF_GATHERS || !home || home == k->worker ||
+	if (wf_load_relaxed(&g->score) < WF_GATHERS || !home || home == k->worker || k->bound ||
 	    !is_running(home))
 		return;
 	wf_store_relaxed(&k->cur->gathers, true);

@@ -65,6 +65,11 @@ void wf_idle_wake(void)
 		if (w)
 			wf_rt_make_vacant(w);
 		wf_fetch_sub(&wf_rt.nr_searching, 1u);
+		if (w && wf_has_own_state(wf_own_kthread())) {
+			wf_store_seq_cst(&wf_rt.door_wakes, 1u);
+			wf_kick(wf_rt.door);
+			return;
+		}
 		/* Whoever submitted work while we held the token relied on us, and may have slept since. */
 		if (!any_work(NULL) || (w && !wf_load_seq_cst(&wf_rt.nr_idle)))
 			return;

@@ -58,6 +58,10 @@ enum wf_reason wf_park(int64_t deadline)
 	enum wf_reason reason;
 	bool has_deadline = deadline != WF_NEVER;
 
+	if (WF_UNLIKELY(self->bound)) { /* its kernel thread keeps the time */
+		self->bound->bound_until = deadline;
+		has_deadline = false;
+	}
 	if (has_deadline) {
 		wf_timer_init(&self->timer, fire_deadline);
 		if (wf_wheel_add(&wf_rt.wheel, &self->timer, deadline))
@@ -141,6 +145,10 @@ void wf_yield(void)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 
+	if (WF_UNLIKELY(!w)) {
+		(void)sys0(__NR_sched_yield);
+		return;
+	}
 	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox)) {
 		/* A loop of yields may wait for a thread that waits for I/O, with no other worker to look. */
 		wf_worker_poll();

@@ -22,8 +22,45 @@ static void guard(char *page)
 		(void)sys3(__NR_mprotect, page, WF_PAGE, 0);
 }
 
+void wf_rt_end_kthread(struct wf_kthread *k)
+{
+	wf_spin_lock(&wf_rt.lock);
+	k->next_spare = wf_rt.ended;
+	wf_rt.ended = k;
+	wf_spin_unlock(&wf_rt.lock);
+}
+
+/* The structure and the stacks of a kernel thread that is gone for good: the kernel has cleared its tid. */
+static struct wf_kthread *take_ended(void)
+{
+	struct wf_kthread **at, *k = NULL;
+
+	if (!wf_load_relaxed(&wf_rt.ended))
+		return NULL;
+	wf_spin_lock(&wf_rt.lock);
+	for (at = &wf_rt.ended; *at; at = &(*at)->next_spare) {
+		if (wf_load_acquire(&(*at)->tid) != 0)
+			continue;
+		k = *at;
+		*at = k->next_spare;
+		break;
+	}
+	wf_spin_unlock(&wf_rt.lock);
+	if (k)
+		*k = (struct wf_kthread){
+			.self = k,
+			.stack = k->stack,
+			.altstack = k->altstack,
+			.save_area = k->save_area,
+			.ring = k->ring,
+			.index = k->index,
+			.count = k->count,
+		};
+	return k;
+}
+
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
-static struct wf_kthread *new_kthread(void)
+static struct wf_kthread *map_kthread(void)
 {
 	const size_t head = WF_ALIGN_UP(sizeof(struct wf_kthread), WF_PAGE);
 	const size_t bytes = head + 2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES;
@@ -52,6 +89,13 @@ static struct wf_kthread *new_kthread(void)
 	wf_store_release(&wf_rt.nr_kthreads, k->index + 1);
 	wf_spin_unlock(&wf_rt.lock);
 	return k;
+}
+
+static struct wf_kthread *new_kthread(void)
+{
+	struct wf_kthread *k = take_ended();
+
+	return k ? k : map_kthread();
 }
 
 void wf_rt_add_spare(struct wf_kthread *k)
@@ -93,6 +137,9 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 		(void)sys_futex_wake(&k->sleep_word, 1);
 		return true;
 	}
+	/* What the kernel keeps of a bound thread would be inherited: let somebody else do it. */
+	if (wf_has_own_state(wf_own_kthread()))
+		return false;
 	k = new_kthread();
 	if (!k)
 		return false;
@@ -100,19 +147,45 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 	tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k, &k->tid);
 	if (tid > 0)
 		return true;
-	/* Its slot stays, unused, on the spare list of the dead: it must never be chosen to carry. */
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	wf_rt_end_kthread(k);
 	return false;
 }
 
-/* Somebody must poll and keep the timers while threads wait for nothing but the kernel. */
-static bool needs_carrier(const struct wf_worker *w)
+struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t)
 {
-	if (wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox))
-		return true;
+	struct wf_kthread *k = new_kthread();
+
+	if (!k)
+		return NULL;
+	k->bound = t;
+	k->cpu_began = 1; /* its clock begins at 0, and all of it is t's */
+	wf_store_release(&t->bound, k);
+	if (wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k, &k->tid) >
+	    0)
+		return k;
+	wf_store_release(&t->bound, (struct wf_kthread *)NULL);
+	wf_rt_end_kthread(k);
+	return NULL;
+}
+
+void wf_rt_door_kicked(void)
+{
+	if (wf_load_relaxed(&wf_rt.door_wakes) && wf_exchange(&wf_rt.door_wakes, 0u))
+		wf_idle_wake();
+}
+
+/* Somebody must poll and keep the timers while threads wait for nothing but the kernel. */
+static bool needs_poller(void)
+{
 	return !wf_load_seq_cst(&wf_rt.nr_idle) &&
 	       (wf_rt.io->has_waiters() || wf_load_relaxed(&wf_rt.wheel.nr));
+}
+
+static bool needs_carrier(const struct wf_worker *w)
+{
+	return wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox) || needs_poller();
 }
 
 void wf_rt_make_vacant(struct wf_worker *w)
@@ -134,6 +207,9 @@ void wf_rt_make_vacant(struct wf_worker *w)
 			wf_idle_wake();
 			return;
 		}
+	/* A bound thread that began to wait meanwhile saw no vacant worker either. */
+	if (needs_poller())
+		wf_idle_wake();
 }
 
 struct wf_worker *wf_rt_take_vacant(void)

@@ -41,10 +41,12 @@ struct wf_runtime {
 	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE);
 	struct wf_worker *vacant;  /* (q) */
 	struct wf_kthread *spares; /* (q) */
+	struct wf_kthread *ended;  /* (q) may be used again once their tid is 0 */
 
 	/* (a) written by the monitor and by idle workers */
 	int64_t coarse_now WF_ALIGNED(WF_CACHE_LINE);
-	uint32_t accounts;      /* (a) somebody has asked for the CPU time of a thread */
+	uint32_t accounts;   /* (a) somebody has asked for the CPU time of a thread */
+	uint32_t door_wakes; /* (a) somebody who may not make a carrier asks the door to wake one */
 	uint32_t monitor_armed; /* (a) the door ticks */
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
 	int64_t door_told_at;   /* (a) when timers.c last told the door to look earlier */
@@ -84,6 +86,11 @@ extern long (*wf_clock_vdso)(int clock, struct __kernel_timespec *out);
 
 /* A new kernel thread, or a spare, for worker w. False: none could be made, w stays vacant. */
 bool wf_rt_carry(struct wf_worker *w, bool searching);
+/* For bind.c: a kernel thread for t alone, made by the caller's; one that ends. */
+struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t);
+void wf_rt_end_kthread(struct wf_kthread *k);
+/* By the door, when it was kicked. */
+void wf_rt_door_kicked(void);
 void wf_rt_make_vacant(struct wf_worker *w);
 struct wf_worker *wf_rt_take_vacant(void);
 void wf_rt_add_spare(struct wf_kthread *k);

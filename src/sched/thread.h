@@ -71,6 +71,7 @@ enum wf_wait {
 /* Attention bits: why the gate must not return to the program at once. */
 #define WF_ATT_RESCHED 1u
 #define WF_ATT_SIGNAL 2u
+#define WF_ATT_BIND 4u /* whether it is bound has to change */
 
 #define WF_LEVELS 40
 #define WF_LEVEL_NORMAL 20
@@ -86,14 +87,14 @@ struct wf_thread {
 	uint32_t attention;         /* (a) WF_ATT_* */
 	uint32_t state;             /* (a) */
 	struct wf_kthread *kthread; /* (a) runs us now, or NULL */
-	struct wf_thread *next;     /* (q) link in a run queue or inbox */
-	struct wf_worker *home;     /* (w) where we last ran */
-	int64_t slice_left;         /* (w) ns */
-	uint8_t level;              /* (a) run queue level: 0 first */
-	uint8_t wait_kind;          /* (o) enum wf_wait */
-	bool is_preempted;          /* (w) sp leads to a saved signal frame */
-	/* (a) may run on some processors only: hooks->place() sees to it */
-	bool is_pinned;
+	/* (a) the kernel thread that is ours alone, or NULL; see bind.h */
+	struct wf_kthread *bound;
+	struct wf_thread *next; /* (q) link in a run queue or inbox */
+	struct wf_worker *home; /* (w) where we last ran */
+	int64_t slice_left;     /* (w) ns */
+	uint8_t level;          /* (a) run queue level: 0 first */
+	uint8_t wait_kind;      /* (o) enum wf_wait */
+	bool is_preempted;      /* (w) sp leads to a saved signal frame */
 	/* (o) in a call that the monitor is to interrupt when it lasts; read by the monitor */
 	bool breaks_call;
 	/* (o) 0..15: up with every slice used whole, down with every park */

@@ -9,6 +9,7 @@
 #include "sched/worker.h"
 #include "arch/arch.h"
 #include "base/die.h"
+#include "sched/bind.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
 
@@ -68,10 +69,15 @@ static void drain_inbox(struct wf_worker *w)
 void wf_worker_ready(struct wf_thread *t)
 {
 	struct wf_kthread *k = wf_own_kthread();
-	struct wf_worker *w = wf_load_relaxed(&k->worker); /* NULL for the door */
+	/* NULL for the door and for who is bound */
+	struct wf_worker *w = wf_load_relaxed(&k->worker);
 	struct wf_thread *waker = k->cur;
 	struct wf_worker *home;
 
+	if (WF_UNLIKELY(t->bound)) {
+		wf_bind_ready(t);
+		return;
+	}
 	if (!w) {
 		home = t->home ? t->home : &wf_rt.workers[0];
 		wf_inbox_push(home, t);
@@ -151,25 +157,29 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 }
 
 /* Load everything of t but its registers. We own t: it is on no queue. */
-static void prepare_to_run(struct wf_kthread *k, struct wf_thread *t)
+static void load(struct wf_kthread *k, struct wf_thread *t)
 {
-	struct wf_worker *w = k->worker;
 	uint32_t reason = t->state & ~(WF_STATE_MASK | WF_INTR);
 
 	wf_store_relaxed(&t->state, reason | WF_RUNNING);
 	wf_store_release(&t->kthread, k);
-	t->home = w;
 	t->nr_switches++;
-	wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
 	k->count.switches++;
 	if (k->tls != t->tls) {
 		k->tls = t->tls;
 		wf_arch_set_tls(t->tls);
 	}
-	if (WF_UNLIKELY(t->is_pinned || k->is_pinned))
-		wf_rt.hooks->place(k, t);
 	WF_TRACE(k, WF_EV_RUN, t->tid, 0);
 	wf_store_relaxed(&k->cur, t);
+}
+
+static void prepare_to_run(struct wf_kthread *k, struct wf_thread *t)
+{
+	struct wf_worker *w = k->worker;
+
+	t->home = w;
+	wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
+	load(k, t);
 }
 
 static void leave(struct wf_kthread *k, enum wf_prev_action action)
@@ -283,6 +293,10 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 		wf_worker_ready(t);
 		break;
 	case WF_PREV_DEAD:
+		if (k->bound == t) {
+			k->bound = NULL;
+			k->is_ending = true;
+		}
 		k->count.spawns++;
 		wf_rt.hooks->thread_exited(t);
 		break;
@@ -298,6 +312,15 @@ static void wait_as_spare(struct wf_kthread *k)
 		(void)sys_futex_wait(&k->sleep_word, 1, -1);
 }
 
+static void run_bound(struct wf_kthread *k)
+{
+	struct wf_thread *t = k->bound;
+
+	wf_bind_wait(k);
+	load(k, t);
+	wf_arch_switch(&k->loop_sp, t->sp);
+}
+
 void wf_worker_loop(void *arg)
 {
 	struct wf_kthread *k = arg;
@@ -308,6 +331,12 @@ void wf_worker_loop(void *arg)
 		struct wf_thread *t;
 
 		wf_worker_finish_switch(k);
+		if (WF_UNLIKELY(k->bound)) {
+			run_bound(k);
+			continue;
+		}
+		if (WF_UNLIKELY(k->is_ending))
+			wf_bind_exit(k);
 		if (!wf_load_acquire(&k->worker)) {
 			wait_as_spare(k);
 			continue;
@@ -325,6 +354,20 @@ void wf_worker_loop(void *arg)
 	}
 }
 
+void wf_worker_go_on(void)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = wf_rt_take_vacant();
+
+	if (!w) {
+		wf_worker_switch_away(WF_PREV_REHOME);
+		return;
+	}
+	wf_store_release(&w->kthread, k);
+	wf_store_release(&k->worker, w);
+	wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
+}
+
 /*
  * Calls that may block. The word insys decides between us and the monitor: our 1 -> 0 at return and its
  * 1 -> 2 are both CAS, so exactly one of them keeps the worker.
@@ -334,6 +377,8 @@ void wf_call_enter(bool certain)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 
+	if (WF_UNLIKELY(!w)) /* bound: nobody waits for its kernel thread */
+		return;
 	wf_store_relaxed(&w->calls, w->calls + 1);
 	if (!certain) {
 		wf_store_release(&k->insys, 1u);
@@ -364,22 +409,14 @@ void wf_call_leave(void)
 {
 	struct wf_kthread *k = wf_own_kthread();
 	uint32_t one = 1;
-	struct wf_worker *w;
 
-	if (wf_cas(&k->insys, &one, 0u))
+	if (WF_UNLIKELY(k->bound) || wf_cas(&k->insys, &one, 0u))
 		return;
 	/* Taken. The monitor clears k->worker right after its CAS: wait for that, it is two instructions away. */
-	while (wf_load_acquire(&k->worker))
-		wf_cpu_pause();
+	for (uint32_t round = 0; wf_load_acquire(&k->worker); round++)
+		sys_relax(round);
 	wf_store_release(&k->insys, 0u);
-	w = wf_rt_take_vacant();
-	if (w) {
-		wf_store_release(&w->kthread, k);
-		wf_store_release(&k->worker, w);
-		wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
-		return;
-	}
-	wf_worker_switch_away(WF_PREV_REHOME);
+	wf_worker_go_on();
 }
 
 void wf_call_break(struct wf_thread *t)

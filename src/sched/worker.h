@@ -49,14 +49,21 @@ struct wf_kthread {
 	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
 	/* (o) in the vDSO on our behalf: a kick defers, as in our own text */
 	bool in_clock;
-	bool is_pinned;                /* (o) its own affinity is narrowed for a thread */
-	int tid;                       /* (p) kernel tid */
-	uint32_t index;                /* (c) */
-	uintptr_t tls;                 /* (o) FS base that is loaded */
-	void *stack, *altstack;        /* (c) */
-	void *save_area;               /* (o) room for the next preempted context */
-	struct wf_trace_ring *ring;    /* (c) */
-	struct wf_kthread *next_spare; /* (q) */
+	bool is_ending;          /* (o) its bound thread has ended */
+	struct wf_thread *bound; /* (o) runs nothing else; see bind.h */
+	uint32_t bound_is_ready; /* (a) futex word */
+	int64_t bound_until;     /* (o) deadline of its park */
+	/* (o) bound ones whose threads we made ready under a lock, to be woken when it is given up */
+	struct wf_kthread *woken[8];
+	uint32_t nr_woken;
+	bool holds_wakes;           /* (o) */
+	int tid;                    /* (a) kernel tid; 0 before it exists and once it has ended */
+	uint32_t index;             /* (c) */
+	uintptr_t tls;              /* (o) FS base that is loaded */
+	void *stack, *altstack;     /* (c) */
+	void *save_area;            /* (o) room for the next preempted context */
+	struct wf_trace_ring *ring; /* (c) */
+	struct wf_kthread *next_spare; /* (q) among the spares, or those that end */
 	uint32_t call_nr;              /* (a) system call in progress, for dumps */
 	/* (a) written by its own thread; see account.c. 0 began: nothing was read yet */
 	int64_t cpu_read, cpu_charged, cpu_began;
@@ -111,6 +118,12 @@ WF_INLINE struct wf_thread *wf_self(void)
 	return (struct wf_thread *)wf_cpu_gs_word(WF_KT_CUR);
 }
 
+/* What the kernel keeps of k is a bound thread's, and would be inherited by what k makes. */
+WF_INLINE bool wf_has_own_state(const struct wf_kthread *k)
+{
+	return k->bound || k->is_ending;
+}
+
 #define WF_TRACE(k, ev, a, b)                                                                      \
 	do {                                                                                       \
 		if (WF_UNLIKELY(wf_trace_on))                                                      \
@@ -151,6 +164,9 @@ void wf_worker_finish_switch(struct wf_kthread *k);
 void wf_account_leave(struct wf_kthread *k, struct wf_thread *t);
 /* A thread is about to run on k, which did something else until now. */
 void wf_account_begin(struct wf_kthread *k);
+/* From now on all that k uses is self's, and no longer. */
+void wf_account_bind(struct wf_kthread *k, struct wf_thread *self);
+void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self);
 /* What t has used; exact from the first call on. */
 int64_t wf_account_cpu_ns(struct wf_thread *t);
 /* Loop of a kernel thread, on its own stack. */
@@ -159,6 +175,8 @@ WF_NORETURN void wf_worker_loop(void *kthread);
 /* A call that may block in the kernel. certain: hand the worker on first. Pairs with wf_call_leave(). */
 void wf_call_enter(bool certain);
 WF_PARKS void wf_call_leave(void);
+/* The caller's kernel thread carries no worker: take one, or go where one is. */
+WF_PARKS void wf_worker_go_on(void);
 /* Monitor: take the worker of a kernel thread that is stuck in a call. */
 bool wf_call_retake(struct wf_worker *w);
 /* Interrupt the real call that t is in, or about to make: it returns -EINTR, or the part it has done. */

@@ -55,17 +55,25 @@ int64_t sys_now(void)
 
 /* a few microseconds: longer than any section, unless the holder lost its CPU */
 #define SPINS_BEFORE_YIELD 200
+#define YIELDS_BEFORE_SLEEP 50
+#define RELAX_NS (50 * WF_US)
+
+void sys_relax(uint32_t round)
+{
+	const struct __kernel_timespec ts = { 0, RELAX_NS };
+
+	if (round < SPINS_BEFORE_YIELD)
+		wf_cpu_pause();
+	else if (round < SPINS_BEFORE_YIELD + YIELDS_BEFORE_SLEEP)
+		(void)sys0(__NR_sched_yield);
+	else
+		(void)sys2(__NR_nanosleep, &ts, NULL);
+}
 
 void wf_spin_lock_slow(struct wf_spin *s)
 {
-	for (int i = 0;; i++) {
-		if (wf_spin_trylock(s))
-			return;
-		if (i < SPINS_BEFORE_YIELD)
-			wf_cpu_pause();
-		else
-			(void)sys0(__NR_sched_yield);
-	}
+	for (uint32_t round = 0; !wf_spin_trylock(s); round++)
+		sys_relax(round);
 }
 
 void wf_die(const char *what, const char *file, int line)

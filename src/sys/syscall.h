@@ -62,6 +62,12 @@ WF_INLINE long sys_close(int fd)
 long sys_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ns);
 long sys_futex_wake(uint32_t *word, int n);
 
+/*
+ * One turn of a wait for another kernel thread: spins at first, then yields, and at last sleeps, since one with a
+ * real-time priority keeps the processor from whom it waits for however often it yields.
+ */
+void sys_relax(uint32_t round);
+
 WF_INLINE long sys_sigprocmask(int how, const uint64_t *set, uint64_t *old)
 {
 	return sys4(__NR_rt_sigprocmask, how, set, old, sizeof(*set));

@@ -51,6 +51,18 @@ void wf_account_begin(struct wf_kthread *k)
 	(void)k;
 }
 
+void wf_account_bind(struct wf_kthread *k, struct wf_thread *self)
+{
+	(void)k;
+	(void)self;
+}
+
+void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self)
+{
+	(void)k;
+	(void)self;
+}
+
 int64_t wf_now(void)
 {
 	return sys_now();
@@ -127,6 +139,11 @@ long sys_futex_wake(uint32_t *word, int n)
 			woken++;
 		}
 	return woken;
+}
+
+void sys_relax(uint32_t round)
+{
+	wf_cpu_pause();
 }
 
 void wf_spin_lock_slow(struct wf_spin *s)

@@ -14,7 +14,7 @@
 
 void wf_arch_context_start(void);
 void wf_arch_gate_thread_start(void);
-long wf_arch_spawn_raw(unsigned long flags, void *stack_top, int *ptid);
+long wf_arch_spawn_raw(unsigned long flags, void *stack_top, int *tid);
 
 /* What wf_arch_switch() pops; see switch.S. */
 struct switch_frame {
@@ -77,7 +77,8 @@ long wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *
 {
 	/* The thread pointer stays the creator's until the first switch: a worker context uses no TLS. */
 	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-				    CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID;
+				    CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID |
+				    CLONE_CHILD_CLEARTID;
 	void **sp = (void **)WF_ALIGN_DOWN((uintptr_t)stack_top, 16ul) - 2;
 
 	sp[0] = (void *)fn;

@@ -108,12 +108,12 @@ FUNC(wf_arch_context_start)
 	.cfi_endproc
 END_FUNC(wf_arch_context_start)
 
-/* long wf_arch_spawn_raw(flags, stack_top, ptid): the child pops fn and arg from its stack and calls fn(arg). */
+/* long wf_arch_spawn_raw(flags, stack_top, tid): the child pops fn and arg from its stack and calls fn(arg). */
 FUNC(wf_arch_spawn_raw)
 	.cfi_startproc
 	.cfi_undefined %rip
 	movl	$56, %eax
-	xorl	%r10d, %r10d
+	movq	%rdx, %r10
 	xorl	%r8d, %r8d
 	syscall
 	testq	%rax, %rax

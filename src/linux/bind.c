@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Binding: Linux keeps much per kernel thread (filters, namespaces, capabilities, real-time policies, ...).
+ * A thread that sets any of it for itself gets a kernel thread of its own, where the kernel keeps it; so do
+ * the threads that it makes, which inherit it there. See sched/bind.c for how such a thread runs.
+ */
+#include "linux/bind.h"
+#include "linux/calls.h"
+
+#include <linux/keyctl.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+
+#define SELF 0
+#define IOPRIO_WHO_PROCESS 1
+#define ARCH_SET_GS 0x1001
+#define ARCH_SET_FS 0x1002
+#define ARCH_GET_GS 0x1004
+#define ARCH_SET_CPUID 0x1012
+#define PERSONALITY_QUERY 0xffffffffu
+#define WAIT_ROUNDS 500 /* of sys_relax(): some 15 ms, if the other needs a processor first */
+
+/* What the kernel thread must have for the thread to be as it was told. */
+static void apply(const struct lx_thread *self)
+{
+	uint32_t binds = wf_load_relaxed(&self->binds);
+
+	if (binds & LX_BIND_AFFINITY)
+		(void)sys3(__NR_sched_setaffinity, SELF, sizeof(self->affinity), self->affinity);
+	if (binds & LX_BIND_POLICY)
+		(void)sys3(__NR_sched_setscheduler, SELF, self->policy, &self->priority);
+	if (wf_load_acquire(&self->has_ioprio))
+		(void)sys3(__NR_ioprio_set, IOPRIO_WHO_PROCESS, SELF, self->ioprio);
+	if (self->nice != lx.base_nice)
+		(void)sys3(__NR_setpriority, 0, SELF, self->nice);
+}
+
+void lx_bind_rethink(struct lx_thread *self, bool may_end)
+{
+	if (wf_load_acquire(&self->binds)) {
+		if (!wf_is_bound(&self->base)) {
+			wf_bind_self();
+			apply(self);
+		}
+	} else if (wf_is_bound(&self->base)) {
+		if (may_end)
+			wf_bind_end();
+		else
+			(void)wf_fetch_or(&self->base.attention, WF_ATT_BIND);
+	}
+}
+
+void lx_bind_for(uint32_t reason)
+{
+	struct lx_thread *self = lx_self();
+
+	(void)wf_fetch_or(&self->binds, reason);
+	lx_bind_rethink(self, true);
+}
+
+void lx_bind_no_longer_for(uint32_t reason)
+{
+	struct lx_thread *self = lx_self();
+
+	(void)wf_fetch_and(&self->binds, ~reason);
+	lx_bind_rethink(self, true);
+}
+
+static void ask(struct lx_thread *t)
+{
+	(void)wf_fetch_or(&t->base.attention, WF_ATT_BIND);
+	lx_signal_interrupt(t);
+}
+
+void lx_bind_other(struct lx_thread *t, uint32_t reason)
+{
+	(void)wf_fetch_or(&t->binds, reason);
+	ask(t);
+	/* On Linux it is done when the call returns: wait for it if it is at the program's code right now. */
+	for (int i = 0;
+	     i < WAIT_ROUNDS && !wf_is_bound(&t->base) && wf_load_acquire(&t->base.kthread) &&
+	     wf_load_acquire(&t->base.attention) & WF_ATT_BIND;
+	     i++)
+		sys_relax((uint32_t)i);
+}
+
+void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason)
+{
+	if ((wf_fetch_and(&t->binds, ~reason) & ~reason) == 0)
+		ask(t);
+}
+
+long lx_bind_call(struct wf_frame *f)
+{
+	bool was_bound = wf_load_acquire(&lx_self()->binds) & LX_BIND_STATE;
+	long ret;
+
+	lx_bind_for(LX_BIND_STATE);
+	ret = lx_blocking(f, false);
+	if (ret < 0 && !was_bound)
+		lx_bind_no_longer_for(LX_BIND_STATE); /* nothing has changed */
+	return ret;
+}
+
+/* Nobody else waits for this kernel thread; and a filter of the program's may know only what it calls itself. */
+static long call_for_real(struct wf_frame *f)
+{
+	long ret = lx_blocking(f, false);
+
+	lx_signal_take_raised(ret);
+	return ret;
+}
+
+long (*lx_bind_handler(long nr, long (*usual)(struct wf_frame *)))(struct wf_frame *)
+{
+	switch (nr) {
+	case __NR_read:
+	case __NR_readv:
+	case __NR_recvfrom:
+	case __NR_write:
+	case __NR_writev:
+	case __NR_sendto:
+	case __NR_sendmsg:
+		return call_for_real;
+	default:
+		return usual;
+	}
+}
+
+long sysc_binds(struct wf_frame *f)
+{
+	return lx_bind_call(f);
+}
+
+/* setfsuid, setfsgid: of one thread only, in libc too. They never fail; -1 asks. */
+long sysc_setfsid(struct wf_frame *f)
+{
+	uint32_t id = (uint32_t)WF_ARG0(f);
+
+	if (id == ~0u || sys1(f->nr, -1) == id)
+		return lx_raw(f);
+	return lx_bind_call(f);
+}
+
+/* keyctl, add_key, request_key: those that change what the thread itself has. */
+long sysc_keys(struct wf_frame *f)
+{
+	int op = (int)WF_ARG0(f);
+	bool is_own;
+
+	switch (f->nr) {
+	case __NR_add_key:
+		is_own = (int)WF_ARG4(f) == KEY_SPEC_THREAD_KEYRING;
+		break;
+	case __NR_request_key:
+		is_own = (int)WF_ARG3(f) == KEY_SPEC_THREAD_KEYRING;
+		break;
+	default:
+		is_own = op == KEYCTL_JOIN_SESSION_KEYRING || op == KEYCTL_SET_REQKEY_KEYRING ||
+			 op == KEYCTL_ASSUME_AUTHORITY ||
+			 (int)WF_ARG1(f) == KEY_SPEC_THREAD_KEYRING ||
+			 (int)WF_ARG2(f) == KEY_SPEC_THREAD_KEYRING;
+	}
+	return is_own ? lx_bind_call(f) : lx_blocking(f, false);
+}
+
+long sysc_personality(struct wf_frame *f)
+{
+	return (uint32_t)WF_ARG0(f) == PERSONALITY_QUERY ? lx_raw(f) : lx_bind_call(f);
+}
+
+long sysc_arch_prctl(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+	uint64_t none = 0;
+	long ret;
+
+	switch (WF_ARG0(f)) {
+	case ARCH_SET_FS:
+		ret = lx_raw(f);
+		if (ret == 0)
+			self->base.tls = wf_own_kthread()->tls = WF_ARG1(f);
+		return ret;
+	case ARCH_SET_GS: /* it is the runtime's */
+		return WF_ARG1(f) ? -EPERM : 0;
+	case ARCH_GET_GS:
+		return wf_arch_copy((void *)WF_ARG1(f), &none, sizeof(none));
+	case ARCH_SET_CPUID:
+		return lx_bind_call(f);
+	default:
+		return lx_raw(f);
+	}
+}
+
+/* A filter for all threads goes to all kernel threads, ours too. */
+long sysc_seccomp(struct wf_frame *f)
+{
+	bool is_filter = WF_ARG0(f) == SECCOMP_SET_MODE_FILTER;
+
+	if (WF_ARG0(f) != SECCOMP_SET_MODE_STRICT && !is_filter)
+		return lx_raw(f);
+	return is_filter && WF_ARG1(f) & SECCOMP_FILTER_FLAG_TSYNC ? lx_raw(f) : lx_bind_call(f);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * For what a thread is bound to a kernel thread, and the calls that bind.
+ */
+#ifndef WF_LINUX_BIND_H
+#define WF_LINUX_BIND_H
+
+#include "linux/abi.h"
+#include "sched/bind.h"
+
+/* Reasons; with none left the thread runs on any kernel thread again. */
+#define LX_BIND_POLICY 1u
+#define LX_BIND_AFFINITY 2u
+#define LX_BIND_NICE 4u
+#define LX_BIND_STATE 8u /* something that cannot be undone */
+
+/* The caller is bound when this returns. */
+void lx_bind_for(uint32_t reason);
+WF_PARKS void lx_bind_no_longer_for(uint32_t reason);
+/* The same for another thread: at once when it is running, else before it runs again. */
+void lx_bind_other(struct lx_thread *t, uint32_t reason);
+void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason);
+/* The caller's WF_ATT_BIND was set. may_end: false where nothing may park. */
+WF_PARKS void lx_bind_rethink(struct lx_thread *self, bool may_end);
+
+/* What the kernel calls t: its own kernel thread, or 0 when it has none. */
+WF_INLINE int lx_bind_tid(const struct lx_thread *t)
+{
+	const struct wf_kthread *k = wf_load_acquire(&t->base.bound);
+
+	return k ? wf_load_acquire(&k->tid) : 0;
+}
+
+/* How the call is answered for a bound thread. */
+long (*lx_bind_handler(long nr, long (*usual)(struct wf_frame *)))(struct wf_frame *);
+/* A call whose effect stays with the kernel thread. */
+WF_PARKS long lx_bind_call(struct wf_frame *f);
+
+WF_PARKS long sysc_binds(struct wf_frame *f);
+WF_PARKS long sysc_setfsid(struct wf_frame *f);
+WF_PARKS long sysc_keys(struct wf_frame *f);
+WF_PARKS long sysc_personality(struct wf_frame *f);
+WF_PARKS long sysc_arch_prctl(struct wf_frame *f);
+WF_PARKS long sysc_seccomp(struct wf_frame *f);
+
+#endif
