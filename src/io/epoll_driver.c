@@ -248,6 +248,20 @@ void wf_fd_pass_on(int fd, uint32_t events)
 	wf_spin_unlock(&e->lock);
 }
 
+bool wf_fd_touch(int fd)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+	bool has_waiters;
+
+	if (!e)
+		return false;
+	wf_spin_lock(&e->lock);
+	wf_store_release(&e->seq, e->seq + 1);
+	has_waiters = e->waiters.next && !wf_list_is_empty(&e->waiters);
+	wf_spin_unlock(&e->lock);
+	return has_waiters;
+}
+
 static void on_event(uint64_t tag, uint32_t events)
 {
 	struct fd_entry *e = wf_fdtab_entry((int)(uint32_t)tag);

@@ -25,6 +25,10 @@
  * be empty once a hang-up, an error or urgent data (a read stops there) was seen; those stay seen. Only TCP:
  * elsewhere a short read can mean the end of a message, of a record or of somebody's credentials. Only where
  * the program did not ask for O_NONBLOCK: it may have learnt of new data before we do.
+ *
+ * A read that said EAGAIN has left nothing behind whatever the file is and whoever shares it, so poll() need not
+ * look before it sleeps. It waits anyway, and looks when it wakes; so data that the program heard of before we do
+ * makes it late by no more than that.
  */
 #include "base/die.h"
 #include "io/fdtab.h"
@@ -270,16 +274,65 @@ struct wf_fd_facts wf_fd_facts(int fd, uint32_t events)
 	};
 }
 
-void wf_fd_drained(int fd, uint32_t seq)
+void wf_fd_made_tcp(int fd)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+
+	if (!e)
+		return;
+	wf_spin_lock(&e->lock);
+	e->is_tcp = true;
+	e->known |= KNOWN_PROTOCOL;
+	wf_spin_unlock(&e->lock);
+}
+
+/* Unlike the other facts a socket's protocol never changes, so it is kept for shared ones too. */
+bool wf_fd_is_tcp(int fd)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+	struct facts facts = { 0 };
+
+	if (!e)
+		return false;
+	wf_spin_lock(&e->lock);
+	facts.known = e->known & KNOWN_PROTOCOL;
+	facts.is_tcp = e->is_tcp;
+	facts.change = e->change;
+	wf_spin_unlock(&e->lock);
+	if (facts.known)
+		return facts.is_tcp;
+	ask(fd, &facts, KNOWN_PROTOCOL);
+	wf_spin_lock(&e->lock);
+	if (e->change == facts.change) {
+		e->is_tcp = facts.is_tcp;
+		e->known |= KNOWN_PROTOCOL;
+	}
+	wf_spin_unlock(&e->lock);
+	return facts.is_tcp;
+}
+
+static void note_empty(int fd, uint32_t seq, bool is_sure)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
 	if (!e || !wf_load_relaxed(&e->is_registered))
 		return;
 	wf_spin_lock(&e->lock);
-	if (e->is_registered)
+	if (e->is_registered) {
 		e->empty_at = seq;
+		e->is_surely_empty = is_sure;
+	}
 	wf_spin_unlock(&e->lock);
+}
+
+void wf_fd_drained(int fd, uint32_t seq)
+{
+	note_empty(fd, seq, false);
+}
+
+void wf_fd_found_empty(int fd, uint32_t seq)
+{
+	note_empty(fd, seq, true);
 }
 
 bool wf_fd_is_empty(int fd, uint32_t seq)
@@ -295,4 +348,18 @@ bool wf_fd_is_empty(int fd, uint32_t seq)
 		   may_keep(e) && (e->known & needed) == needed && e->is_tcp && !e->is_nonblocking;
 	wf_spin_unlock(&e->lock);
 	return is_empty;
+}
+
+bool wf_fd_is_quiet(int fd, uint32_t seq)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+	bool is_quiet;
+
+	if (!e || wf_load_relaxed(&e->empty_at) != seq)
+		return false;
+	wf_spin_lock(&e->lock);
+	is_quiet = e->is_registered && e->empty_at == seq && e->seq == seq && !e->is_ended &&
+		   (e->is_surely_empty || (may_keep(e) && e->known & KNOWN_PROTOCOL && e->is_tcp));
+	wf_spin_unlock(&e->lock);
+	return is_quiet;
 }

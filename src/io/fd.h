@@ -71,6 +71,8 @@ uint32_t wf_fd_seq(int fd);
  */
 int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadline);
 void wf_fd_pass_on(int fd, uint32_t events);
+/* Counts as an event, so that whoever has looked until now looks again before it sleeps. True: somebody sleeps. */
+bool wf_fd_touch(int fd);
 
 /* For waiting on several: between wf_park_begin() and wf_park(). 0, -EPERM, or -errno; seq as above (1: moved). */
 int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *use);
@@ -93,6 +95,9 @@ struct wf_fd_facts {
 struct wf_fd_facts wf_fd_facts(int fd, uint32_t events);
 /* A file was just made, with this number and no other: as wf_fd_forget(), and better. */
 void wf_fd_made(int fd, bool is_nonblocking);
+/* The same file is a TCP socket. */
+void wf_fd_made_tcp(int fd);
+bool wf_fd_is_tcp(int fd);
 /* The program has told the file something: its flags, its timeouts. */
 void wf_fd_changed(int fd);
 /* The file has another number too, or an owner elsewhere; all files have, when the process forks. */
@@ -105,8 +110,12 @@ bool wf_fd_lacks_nowait(int fd);
 void wf_fd_note_lacks_nowait(int fd);
 /* A read, begun when seq events were seen, got less than it asked for. */
 void wf_fd_drained(int fd, uint32_t seq);
-/* Nothing can be read before the next event: an attempt would say EAGAIN. */
+/* The same, and it said EAGAIN. */
+void wf_fd_found_empty(int fd, uint32_t seq);
+/* Nothing can be read before the next event: an attempt would say EAGAIN, and may wait instead. */
 bool wf_fd_is_empty(int fd, uint32_t seq);
+/* Nothing can be read, and nothing has gone wrong, before the next event: poll() would say so. */
+bool wf_fd_is_quiet(int fd, uint32_t seq);
 
 /* One of the runtime's own descriptors: the program must not close or replace it. */
 bool wf_fd_is_own(int fd);

@@ -29,10 +29,11 @@ struct fd_entry {
 	struct wf_list waiters; /* (q) .next NULL: none yet */
 
 	/* What the file was told; see facts.c. */
-	uint8_t known;        /* (q) enum fd_known */
-	bool is_nonblocking;  /* (q) */
-	bool is_tcp;          /* (q) */
-	uint8_t file_notes;   /* (a) enum fd_file_note */
+	uint8_t known;            /* (q) enum fd_known */
+	bool is_nonblocking : 1;  /* (q) */
+	bool is_tcp : 1;          /* (q) */
+	bool is_surely_empty : 1; /* (q) empty_at is from an EAGAIN, not from a short read */
+	uint8_t file_notes;       /* (a) enum fd_file_note */
 	uint32_t change;      /* (q) grows whenever the program may have told it something else */
 	uint32_t share_epoch; /* (q) of the time when it was made */
 	uint32_t empty_at;    /* (q) nothing was left to read after this many events; see facts.c */

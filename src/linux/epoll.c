@@ -22,6 +22,12 @@ static void pass_on(int set)
 {
 	struct pollfd p = { .fd = set, .events = POLLIN };
 
+	/*
+	 * While our look took items off the set, somebody else's may have found nothing. Either it sleeps by now, and
+	 * we see it, or it counts one event more when it lies down, and looks again.
+	 */
+	if (!wf_fd_touch(set))
+		return;
 	if (sys3(__NR_poll, &p, 1, 0) != 0) /* EINTR too: better one look too many */
 		wf_fd_pass_on(set, EPOLLIN);
 }

@@ -22,6 +22,9 @@
 #define SO_RCVTIMEO_NEW 66
 #define SO_SNDTIMEO_NEW 67
 #define SCM_RIGHTS 1
+#define AF_INET 2
+#define AF_INET6 10
+#define SOCK_STREAM 1
 #define IPPROTO_TCP 6
 #define TCP_ULP 31
 
@@ -161,8 +164,12 @@ long sysc_socket(struct wf_frame *f)
 {
 	long fd = lx_raw(f);
 
-	if (fd >= 0)
-		wf_fd_made((int)fd, WF_ARG1(f) & O_NONBLOCK);
+	if (fd < 0)
+		return fd;
+	wf_fd_made((int)fd, WF_ARG1(f) & O_NONBLOCK);
+	if ((WF_ARG0(f) == AF_INET || WF_ARG0(f) == AF_INET6) && (WF_ARG1(f) & 15) == SOCK_STREAM &&
+	    (!WF_ARG2(f) || WF_ARG2(f) == IPPROTO_TCP))
+		wf_fd_made_tcp((int)fd);
 	return fd;
 }
 

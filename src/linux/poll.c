@@ -252,17 +252,30 @@ static long fill_slots(struct lx_poll_slot *slots, const struct pollfd *fds, uin
 	return filled;
 }
 
+/* The first look is spared when it would find nothing: each is asked for input, and a read has just found none. */
+static bool is_quiet(const struct lx_poll_slot *slots, uint32_t nr)
+{
+	const uint32_t known = EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (slots[i].waiter.events & ~known ||
+		    !wf_fd_is_quiet(slots[i].waiter.fd, slots[i].seq))
+			return false;
+	return nr > 0;
+}
+
 static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot *slots,
 			   uint32_t nr_slots, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
 	bool is_late = false;
 
-	for (;;) {
-		long ret;
+	for (bool is_first = true;; is_first = false) {
+		long ret = 0;
 
 		lx_poll_arm(slots, nr_slots);
-		ret = look(fds, nr);
+		if (!is_first || nr_slots < nr || !is_quiet(slots, nr_slots))
+			ret = look(fds, nr);
 		if (ret)
 			return ret;
 		if (lx_signal_is_waiting(self))

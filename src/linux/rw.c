@@ -14,6 +14,15 @@
 
 #define NO_RWF 0x100 /* this kind of file does not know RWF_NOWAIT */
 
+/* Of these kinds nobody else decides what can be read; a signalfd, for one, depends on the thread that asks. */
+static void note_empty(const struct lx_fdwait *w)
+{
+	enum wf_fd_kind kind = wf_fd_kind(w->fd);
+
+	if (kind == WF_FD_SOCKET || kind == WF_FD_PIPE)
+		wf_fd_found_empty(w->fd, w->seq);
+}
+
 /*
  * An attempt to read up to len bytes gave *ret. True: that is over, and *ret what the call returns; false: try
  * again. takes: what was read is gone from the descriptor, so less than len means that it is empty.
@@ -23,6 +32,7 @@ static bool is_read_over(struct wf_frame *f, struct lx_fdwait *w, bool takes, si
 	if (takes && *ret > 0 && (size_t)*ret < len)
 		wf_fd_drained(w->use.fd, w->seq);
 	if (*ret == -EAGAIN) {
+		note_empty(w);
 		*ret = lx_fdwait_park(w);
 		if (*ret == 0)
 			return false;

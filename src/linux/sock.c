@@ -133,13 +133,17 @@ long sysc_recvfrom(struct wf_frame *f)
 	struct lx_fdwait w;
 	long ret;
 
-	if (flags & MSG_DONTWAIT)
-		return lx_raw(f);
+	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+	if (flags & MSG_DONTWAIT) {
+		ret = lx_raw(f);
+		if (ret == -EAGAIN && !(flags & ~(uint64_t)(MSG_NOSIGNAL | MSG_DONTWAIT)))
+			wf_fd_found_empty(w.fd, w.seq);
+		return ret;
+	}
 	if (flags & MSG_ERRQUEUE) /* waits on sockets that have no such queue */
 		return lx_blocking(f, false);
 	if (flags & MSG_WAITALL)
 		return recvfrom_all(f);
-	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
 	ret = is_plain ? lx_fdwait_first(&w) : 0;
 	if (ret < 0)
 		return lx_fdwait_done(&w, ret);
@@ -151,6 +155,8 @@ long sysc_recvfrom(struct wf_frame *f)
 				wf_fd_drained(w.use.fd, w.seq);
 			return lx_fdwait_done(&w, ret);
 		}
+		if (is_plain && ret == -EAGAIN)
+			wf_fd_found_empty(w.fd, w.seq);
 		ret = wait_after(f, &w, ret);
 	} while (ret == 0);
 	return ret;
@@ -374,8 +380,11 @@ long sysc_accept(struct wf_frame *f)
 {
 	long fd = lx_fdwait_poll_then_call_if(f, (int)WF_ARG0(f), EPOLLIN, may_accept);
 
-	if (fd >= 0)
-		wf_fd_made((int)fd, f->nr == __NR_accept4 && WF_ARG3(f) & O_NONBLOCK);
+	if (fd < 0)
+		return fd;
+	wf_fd_made((int)fd, f->nr == __NR_accept4 && WF_ARG3(f) & O_NONBLOCK);
+	if (wf_fd_is_tcp((int)WF_ARG0(f)))
+		wf_fd_made_tcp((int)fd);
 	return fd;
 }
 
