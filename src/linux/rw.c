@@ -17,10 +17,10 @@
 /* Of these kinds nobody else decides what can be read; a signalfd, for one, depends on the thread that asks. */
 static void note_empty(const struct lx_fdwait *w)
 {
-	enum wf_fd_kind kind = wf_fd_kind(w->fd);
+	enum wf_fd_kind kind = wf_fd_kind(w->use.fd);
 
 	if (kind == WF_FD_SOCKET || kind == WF_FD_PIPE)
-		wf_fd_found_empty(w->fd, w->seq);
+		wf_fd_found_empty(w->use.fd, w->seq);
 }
 
 /*

@@ -137,7 +137,7 @@ long sysc_recvfrom(struct wf_frame *f)
 	if (flags & MSG_DONTWAIT) {
 		ret = lx_raw(f);
 		if (ret == -EAGAIN && !(flags & ~(uint64_t)(MSG_NOSIGNAL | MSG_DONTWAIT)))
-			wf_fd_found_empty(w.fd, w.seq);
+			wf_fd_found_empty(w.use.fd, w.seq);
 		return ret;
 	}
 	if (flags & MSG_ERRQUEUE) /* waits on sockets that have no such queue */
@@ -156,7 +156,7 @@ long sysc_recvfrom(struct wf_frame *f)
 			return lx_fdwait_done(&w, ret);
 		}
 		if (is_plain && ret == -EAGAIN)
-			wf_fd_found_empty(w.fd, w.seq);
+			wf_fd_found_empty(w.use.fd, w.seq);
 		ret = wait_after(f, &w, ret);
 	} while (ret == 0);
 	return ret;
