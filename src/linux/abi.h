@@ -45,11 +45,15 @@ struct lx_pending {
 /* What a thread waits for in the futex table; see futex.c. */
 struct lx_futex_wait {
 	struct wf_list link; /* (q) in a bucket, or empty */
+	struct lx_thread *owner;
 	uint32_t *addr;      /* (q) key; changes by requeue */
+	uint32_t *pi_target; /* (q) only a requeue to this word ends the wait; NULL: a plain one */
 	uint32_t bitset;     /* (q) */
 	bool is_pi;          /* (q) waits for ownership: an unlock hands the word over */
 	bool is_lock;        /* (q) the word looks like a contended lock */
 };
+
+#define LX_FUTEX_VECTOR_MAX 128u /* FUTEX_WAITV_MAX */
 
 /* An area for restartable sequences, registered with us only; see sysc_rseq(). */
 struct lx_rseq {
@@ -92,10 +96,11 @@ struct lx_thread {
 };
 
 struct lx_process {
-	struct lx_thread *main; /* (p) the thread whose tid is the pid */
-	uint32_t nr_threads;    /* (a) alive */
-	struct wf_slab sigqs;   /* struct lx_sigq */
-	uint32_t nr_sigqs;      /* (a) in queues of ours */
+	struct lx_thread *main;       /* (p) the thread whose tid is the pid */
+	uint32_t nr_threads;          /* (a) alive */
+	struct wf_slab sigqs;         /* struct lx_sigq */
+	struct wf_slab futex_vectors; /* struct lx_futex_wait[LX_FUTEX_VECTOR_MAX] */
+	uint32_t nr_sigqs;            /* (a) in queues of ours */
 	struct wf_spin action_lock;
 	struct sys_sigaction action[WF_NR_SIGNALS + 1]; /* (q) what the program installed */
 	/* for the process, and wanted by some thread when they came: any thread may take them */

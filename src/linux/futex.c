@@ -13,27 +13,16 @@
  * exception is the word that exit clears: libc joins through a shared wait on it, and only we ever wake it.
  * It is recognised by address, never by value: libc 2.42 moved it away from the tid.
  */
-#include "linux/abi.h"
+#include "linux/futex_table.h"
 #include "linux/calls.h"
 #include "sched/bind.h"
-#include "sched/gather.h"
 
 #define BUCKETS 4096u
 #define FUTEX_CMD (~(uint32_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))
 #define LOCK_CONTENDED 2 /* of the usual three-state lock; a wrong guess costs a little time only */
-#define TID_MASK 0x3fffffffu
 #define USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends */
-#define WAITERS 0x80000000u
-#define OWNER_DIED 0x40000000u
 
-struct bucket {
-	struct wf_spin lock;
-	struct wf_list waiters;    /* struct lx_futex_wait, by priority, oldest first */
-	struct wf_list exit_words; /* struct lx_thread by exit_link */
-	struct wf_gather gather;   /* of the contended locks among the waiters' words */
-} WF_ALIGNED(WF_CACHE_LINE);
-
-static struct bucket buckets[BUCKETS];
+static struct lx_futex_bucket buckets[BUCKETS];
 
 void lx_futex_init(void)
 {
@@ -44,27 +33,21 @@ void lx_futex_init(void)
 	}
 }
 
-static struct bucket *bucket_of(const uint32_t *addr)
+struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr)
 {
 	uint64_t h = (uint64_t)addr * 0x9e3779b97f4a7c15ull;
 
 	return &buckets[h >> 52];
 }
 
-static struct lx_thread *owner_of(struct lx_futex_wait *w)
-{
-	return container_of(w, struct lx_thread, futex);
-}
-
-/* Two buckets are locked in address order. */
-static void lock_two(struct bucket *a, struct bucket *b)
+void lx_futex_lock_two(struct lx_futex_bucket *a, struct lx_futex_bucket *b)
 {
 	wf_spin_lock(a < b ? &a->lock : &b->lock);
 	if (a != b)
 		wf_spin_lock(a < b ? &b->lock : &a->lock);
 }
 
-static void unlock_two(struct bucket *a, struct bucket *b)
+void lx_futex_unlock_two(struct lx_futex_bucket *a, struct lx_futex_bucket *b)
 {
 	wf_spin_unlock(&a->lock);
 	if (a != b)
@@ -72,22 +55,19 @@ static void unlock_two(struct bucket *a, struct bucket *b)
 	wf_bind_wake_held();
 }
 
-static void unlock_after_wake(struct bucket *b)
+void lx_futex_unlock_after_wake(struct lx_futex_bucket *b)
 {
 	wf_spin_unlock(&b->lock);
 	wf_bind_wake_held();
 }
 
-/* As in the kernel, real-time threads come first, by their priorities. */
-static int rank_of(struct lx_futex_wait *w)
+/* As in the kernel, real-time threads come first, by their priorities; 0 for all others. */
+static int rank_of(const struct lx_futex_wait *w)
 {
-	const struct lx_thread *t = owner_of(w);
-
-	return t->priority; /* 0 for all others */
+	return w->owner->priority;
 }
 
-/* Under the bucket's lock. */
-static void insert(struct bucket *b, struct lx_futex_wait *w)
+void lx_futex_insert(struct lx_futex_bucket *b, struct lx_futex_wait *w)
 {
 	struct wf_list *p = &b->waiters;
 	int rank = rank_of(w);
@@ -98,15 +78,14 @@ static void insert(struct bucket *b, struct lx_futex_wait *w)
 	wf_list_insert_before(p, &w->link);
 }
 
-/* Out of whatever bucket it is in. False: a waker had already taken it out. */
-static bool withdraw(struct lx_futex_wait *w)
+bool lx_futex_withdraw(struct lx_futex_wait *w)
 {
 	for (;;) {
-		struct bucket *b = bucket_of(wf_load_acquire(&w->addr));
+		struct lx_futex_bucket *b = lx_futex_bucket_of(wf_load_acquire(&w->addr));
 		bool was_in;
 
 		wf_spin_lock(&b->lock);
-		if (b != bucket_of(w->addr)) { /* requeued meanwhile */
+		if (b != lx_futex_bucket_of(w->addr)) { /* requeued meanwhile */
 			wf_spin_unlock(&b->lock);
 			continue;
 		}
@@ -117,9 +96,9 @@ static bool withdraw(struct lx_futex_wait *w)
 	}
 }
 
-static void unpark_owner(struct bucket *b, struct lx_futex_wait *w)
+void lx_futex_unpark_owner(struct lx_futex_bucket *b, struct lx_futex_wait *w)
 {
-	struct wf_thread *t = &owner_of(w)->base;
+	struct wf_thread *t = &w->owner->base;
 
 	if (WF_UNLIKELY(t->bound))
 		(void)wf_bind_unpark_held(t, WF_WAKE_EVENT);
@@ -129,8 +108,8 @@ static void unpark_owner(struct bucket *b, struct lx_futex_wait *w)
 		(void)wf_unpark(t, WF_WAKE_EVENT);
 }
 
-/* Under the bucket's lock. */
-static uint32_t wake_in(struct bucket *b, const uint32_t *addr, uint32_t n, uint32_t bitset)
+uint32_t lx_futex_wake_in(struct lx_futex_bucket *b, const uint32_t *addr, uint32_t n,
+			  uint32_t bitset)
 {
 	struct wf_list *p, *tmp;
 	uint32_t woken = 0;
@@ -140,34 +119,34 @@ static uint32_t wake_in(struct bucket *b, const uint32_t *addr, uint32_t n, uint
 
 		if (woken == n)
 			break;
-		if (w->addr != addr || !(w->bitset & bitset) || w->is_pi)
+		if (w->addr != addr || !(w->bitset & bitset) || w->is_pi || w->pi_target)
 			continue;
 		wf_list_remove(&w->link);
-		unpark_owner(b, w);
+		lx_futex_unpark_owner(b, w);
 		woken++;
 	}
 	return woken;
 }
 
-static uint32_t wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
+uint32_t lx_futex_wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
 {
-	struct bucket *b = bucket_of(addr);
+	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
 	uint32_t woken;
 
 	wf_spin_lock(&b->lock);
-	woken = wake_in(b, addr, n, bitset);
-	unlock_after_wake(b);
+	woken = lx_futex_wake_in(b, addr, n, bitset);
+	lx_futex_unlock_after_wake(b);
 	return woken;
 }
 
 uint32_t lx_futex_wake_addr(uint32_t *addr, uint32_t n)
 {
-	return wake(addr, n, ~0u);
+	return lx_futex_wake(addr, n, ~0u);
 }
 
 static bool is_exit_word(const uint32_t *addr)
 {
-	struct bucket *b = bucket_of(addr);
+	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
 	bool found = false;
 	struct wf_list *p, *tmp;
 
@@ -180,7 +159,7 @@ static bool is_exit_word(const uint32_t *addr)
 
 void lx_exit_word_add(struct lx_thread *t)
 {
-	struct bucket *b = bucket_of(t->child_tid);
+	struct lx_futex_bucket *b = lx_futex_bucket_of(t->child_tid);
 
 	wf_spin_lock(&b->lock);
 	wf_list_push_tail(&b->exit_words, &t->exit_link);
@@ -189,7 +168,7 @@ void lx_exit_word_add(struct lx_thread *t)
 
 void lx_exit_word_withdraw(struct lx_thread *t)
 {
-	struct bucket *b = bucket_of(t->child_tid);
+	struct lx_futex_bucket *b = lx_futex_bucket_of(t->child_tid);
 
 	wf_spin_lock(&b->lock);
 	wf_list_remove(&t->exit_link);
@@ -199,30 +178,32 @@ void lx_exit_word_withdraw(struct lx_thread *t)
 /* The thread has left its stack: clear the word and wake whoever joins, in one step for is_exit_word(). */
 void lx_exit_word_remove(struct lx_thread *t)
 {
-	struct bucket *b = bucket_of(t->child_tid);
+	struct lx_futex_bucket *b = lx_futex_bucket_of(t->child_tid);
 	const uint32_t zero = 0;
 
 	wf_spin_lock(&b->lock);
 	wf_list_remove(&t->exit_link);
 	(void)wf_arch_copy(t->child_tid, &zero, sizeof(zero));
-	(void)wake_in(b, t->child_tid, ~0u, ~0u);
-	unlock_after_wake(b);
+	(void)lx_futex_wake_in(b, t->child_tid, ~0u, ~0u);
+	lx_futex_unlock_after_wake(b);
 }
 
-static void enqueue(struct bucket *b, struct lx_futex_wait *w, uint32_t *addr, uint32_t bitset,
-		    bool is_pi)
+void lx_futex_enqueue(struct lx_futex_bucket *b, struct lx_futex_wait *w, uint32_t *addr,
+		      uint32_t bitset, bool is_pi)
 {
 	wf_store_release(&w->addr, addr);
+	w->owner = lx_self();
+	w->pi_target = NULL;
 	w->bitset = bitset;
 	w->is_pi = is_pi;
 	w->is_lock = false;
-	insert(b, w);
+	lx_futex_insert(b, w);
 }
 
-static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t deadline)
+long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
-	struct bucket *b = bucket_of(addr);
+	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
 	bool is_lock = expected == LOCK_CONTENDED;
 
 	if (!bitset)
@@ -236,7 +217,7 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 		wf_spin_lock(&b->lock);
 		ret = wf_arch_load32(addr, &value);
 		if (ret == 0 && value == expected) {
-			enqueue(b, &self->futex, addr, bitset, false);
+			lx_futex_enqueue(b, &self->futex, addr, bitset, false);
 			if (is_lock) {
 				self->futex.is_lock = true;
 				wf_gather_waits(&b->gather);
@@ -252,7 +233,7 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 			return ret < 0 ? ret : -EAGAIN;
 		}
 		reason = wf_park(deadline);
-		if (reason == WF_WAKE_EVENT || !withdraw(&self->futex))
+		if (reason == WF_WAKE_EVENT || !lx_futex_withdraw(&self->futex))
 			return 0;
 		if (reason == WF_WAKE_TIMEOUT)
 			return -ETIMEDOUT;
@@ -261,37 +242,37 @@ static long wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t 
 	}
 }
 
-static long requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
-		    const uint32_t *expected)
+long lx_futex_requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
+		      const uint32_t *expected)
 {
-	struct bucket *a = bucket_of(from), *b = bucket_of(to);
+	struct lx_futex_bucket *a = lx_futex_bucket_of(from), *b = lx_futex_bucket_of(to);
 	struct wf_list *p, *tmp;
 	uint32_t value = 0, woken, moved = 0;
 	long ret = 0;
 
-	lock_two(a, b);
+	lx_futex_lock_two(a, b);
 	if (expected)
 		ret = wf_arch_load32(from, &value);
 	if (ret < 0 || (expected && value != *expected)) {
-		unlock_two(a, b);
+		lx_futex_unlock_two(a, b);
 		return ret < 0 ? ret : -EAGAIN;
 	}
-	woken = wake_in(a, from, nr_wake, ~0u);
+	woken = lx_futex_wake_in(a, from, nr_wake, ~0u);
 	wf_list_for_each_safe (p, tmp, &a->waiters) {
 		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
 
 		if (moved == nr_move)
 			break;
-		if (w->addr != from || w->is_pi)
+		if (w->addr != from || w->is_pi || w->pi_target)
 			continue;
 		if (from != to) {
 			wf_list_remove(&w->link);
 			wf_store_release(&w->addr, to);
-			insert(b, w);
+			lx_futex_insert(b, w);
 		}
 		moved++;
 	}
-	unlock_two(a, b);
+	lx_futex_unlock_two(a, b);
 	/* both kinds return the sum, whatever futex(2) says of the older one */
 	return (long)woken + (long)moved;
 }
@@ -362,150 +343,19 @@ static long modify(uint32_t *addr, uint32_t encoded, bool *out_hit)
 
 static long wake_op(uint32_t *addr, uint32_t nr, uint32_t *addr2, uint32_t nr2, uint32_t encoded)
 {
-	struct bucket *a = bucket_of(addr), *b = bucket_of(addr2);
+	struct lx_futex_bucket *a = lx_futex_bucket_of(addr), *b = lx_futex_bucket_of(addr2);
 	bool hit = false;
 	long ret;
 
-	lock_two(a, b);
+	lx_futex_lock_two(a, b);
 	ret = modify(addr2, encoded, &hit);
 	if (ret == 0) {
-		ret = (long)wake_in(a, addr, nr, ~0u);
+		ret = (long)lx_futex_wake_in(a, addr, nr, ~0u);
 		if (hit)
-			ret += (long)wake_in(b, addr2, nr2, ~0u);
+			ret += (long)lx_futex_wake_in(b, addr2, nr2, ~0u);
 	}
-	unlock_two(a, b);
+	lx_futex_unlock_two(a, b);
 	return ret;
-}
-
-/*
- * Priority inheritance: without kernel priorities to lend, what remains is the ownership protocol. The word
- * holds the owner's tid; an unlock with waiters hands the word to the oldest.
- */
-static struct lx_futex_wait *first_pi_waiter(struct bucket *b, const uint32_t *addr, bool *out_more)
-{
-	struct lx_futex_wait *first = NULL;
-	struct wf_list *p, *tmp;
-
-	*out_more = false;
-	wf_list_for_each_safe (p, tmp, &b->waiters) {
-		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
-
-		if (w->addr != addr || !w->is_pi)
-			continue;
-		if (first)
-			*out_more = true;
-		else
-			first = w;
-	}
-	return first;
-}
-
-/* Give the word to the first waiter, or clear it; bits are kept in the word. Under no lock. */
-static long hand_over(uint32_t *addr, uint32_t bits)
-{
-	struct bucket *b = bucket_of(addr);
-	struct lx_futex_wait *w;
-	bool more;
-	uint32_t fresh;
-	long ret;
-
-	wf_spin_lock(&b->lock);
-	w = first_pi_waiter(b, addr, &more);
-	fresh = bits | (w ? lx_tid(owner_of(w)) : 0) | (more ? WAITERS : 0);
-	ret = wf_arch_copy(addr, &fresh, sizeof(fresh));
-	if (ret == 0 && w) {
-		wf_list_remove(&w->link);
-		w->is_lock = false;
-		unpark_owner(b, w);
-	}
-	unlock_after_wake(b);
-	return ret;
-}
-
-static long lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
-{
-	struct lx_thread *self = lx_self();
-	struct bucket *b = bucket_of(addr);
-
-	for (;;) {
-		uint32_t value = 0, seen;
-		enum wf_reason reason;
-		long ret;
-
-		wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
-		wf_spin_lock(&b->lock);
-		ret = wf_arch_load32(addr, &value);
-		seen = value;
-		if (ret == 0 && !(value & TID_MASK)) {
-			ret = wf_arch_cas32(addr, &seen,
-					    lx_tid(self) | (value & (WAITERS | OWNER_DIED)));
-			if (ret == 0)
-				ret = seen == value ? 1 : -EAGAIN;
-		} else if (ret == 0 && (value & TID_MASK) == lx_tid(self)) {
-			ret = -EDEADLK;
-		} else if (ret == 0 && !lx_by_tid(value & TID_MASK)) {
-			ret = -ESRCH;
-		} else if (ret == 0) {
-			/* as the kernel: also by who only tries */
-			ret = wf_arch_cas32(addr, &seen, value | WAITERS);
-			if (ret == 0 && seen != value)
-				ret = -EAGAIN;
-			else if (ret == 0 && is_try)
-				ret = -EWOULDBLOCK;
-			else if (ret == 0)
-				enqueue(b, &self->futex, addr, ~0u, true);
-		}
-		wf_spin_unlock(&b->lock);
-		if (ret != 0) {
-			(void)wf_park_abort();
-			if (ret == -EAGAIN && !is_try)
-				continue; /* the word changed under our eyes */
-			return ret > 0 ? 0 : ret;
-		}
-		reason = wf_park(deadline);
-		if (reason == WF_WAKE_EVENT || !withdraw(&self->futex))
-			return 0; /* the word is ours */
-		if (reason == WF_WAKE_TIMEOUT)
-			return -ETIMEDOUT;
-		if (lx_signal_is_waiting(self))
-			return -ERESTARTNOINTR;
-	}
-}
-
-static long unlock_pi(uint32_t *addr)
-{
-	uint32_t value = 0;
-	long ret = wf_arch_load32(addr, &value);
-
-	if (ret < 0)
-		return ret;
-	if ((value & TID_MASK) != lx_tid(lx_self()))
-		return -EPERM;
-	return hand_over(addr, 0);
-}
-
-void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid)
-{
-	uint32_t value = 0, seen;
-	long ret = wf_arch_load32(addr, &value);
-
-	for (;;) {
-		if (ret < 0 || (value & TID_MASK) != tid)
-			return;
-		if (is_pi && (value & WAITERS)) {
-			(void)hand_over(addr, OWNER_DIED);
-			return;
-		}
-		seen = value;
-		ret = wf_arch_cas32(addr, &seen, (value & WAITERS) | OWNER_DIED);
-		if (ret == 0 && seen == value)
-			break;
-		value = seen;
-	}
-	if (value & WAITERS) {
-		(void)wake(addr, 1, ~0u);
-		(void)sys3(__NR_futex, addr, FUTEX_WAKE, 1); /* waiters of other processes */
-	}
 }
 
 static long wait_shared(struct wf_frame *f)
@@ -516,7 +366,7 @@ static long wait_shared(struct wf_frame *f)
 	return lx_blocking_call(__NR_futex, args, true, LX_RESTART_SYS);
 }
 
-static long check_address(const uint32_t *addr)
+long lx_futex_check_address(const uint32_t *addr)
 {
 	if ((uintptr_t)addr & 3)
 		return -EINVAL;
@@ -534,7 +384,8 @@ static long read_deadline(uint32_t op, const void *timeout, int64_t *out)
 {
 	uint32_t cmd = op & FUTEX_CMD;
 	int clock = op & FUTEX_CLOCK_REALTIME ? 0 : 1;
-	bool is_clocked = cmd == FUTEX_WAIT_BITSET || cmd == FUTEX_LOCK_PI2;
+	bool is_clocked = cmd == FUTEX_WAIT_BITSET || cmd == FUTEX_LOCK_PI2 ||
+			  cmd == FUTEX_WAIT_REQUEUE_PI;
 	long ret = cmd > FUTEX_LOCK_PI2 ? -ENOSYS : 0;
 
 	if (timeout && cmd == FUTEX_WAIT)
@@ -558,7 +409,7 @@ long sysc_futex(struct wf_frame *f)
 	long ret = read_deadline(op, timeout, &deadline);
 
 	if (ret == 0)
-		ret = check_address(addr);
+		ret = lx_futex_check_address(addr);
 	if (ret < 0)
 		return ret;
 	switch (cmd) {
@@ -566,13 +417,13 @@ long sysc_futex(struct wf_frame *f)
 	case FUTEX_WAIT_BITSET:
 		if (is_shared && !is_exit_word(addr))
 			return wait_shared(f);
-		return wait_on(addr, val, cmd == FUTEX_WAIT ? ~0u : val3, deadline);
+		return lx_futex_wait_on(addr, val, cmd == FUTEX_WAIT ? ~0u : val3, deadline);
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 		if (cmd == FUTEX_WAKE_BITSET && !val3)
 			return -EINVAL;
 		val = wake_count(val);
-		ret = (long)wake(addr, val, cmd == FUTEX_WAKE ? ~0u : val3);
+		ret = (long)lx_futex_wake(addr, val, cmd == FUTEX_WAKE ? ~0u : val3);
 		if (is_shared && (uint32_t)ret < val) {
 			long more = sys6(__NR_futex, addr, op, val - (uint32_t)ret, 0, 0, val3);
 
@@ -585,25 +436,36 @@ long sysc_futex(struct wf_frame *f)
 			return lx_raw(f);
 		if ((int)val < 0 || (int)val2 < 0)
 			return -EINVAL;
-		ret = check_address(addr2);
+		ret = lx_futex_check_address(addr2);
 		if (ret < 0)
 			return ret;
-		return requeue(addr, val, val2, addr2, cmd == FUTEX_CMP_REQUEUE ? &val3 : NULL);
+		return lx_futex_requeue(addr, val, val2, addr2,
+					cmd == FUTEX_CMP_REQUEUE ? &val3 : NULL);
 	case FUTEX_WAKE_OP:
 		if (is_shared)
 			return lx_raw(f);
-		ret = check_address(addr2);
+		ret = lx_futex_check_address(addr2);
 		if (ret < 0)
 			return ret;
 		return wake_op(addr, wake_count(val), addr2, wake_count(val2), val3);
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
-		return lock_pi(addr, deadline, false);
+		return lx_futex_lock_pi(addr, deadline, false);
 	case FUTEX_TRYLOCK_PI:
-		return lock_pi(addr, WF_NEVER, true);
+		return lx_futex_lock_pi(addr, WF_NEVER, true);
 	case FUTEX_UNLOCK_PI:
-		return unlock_pi(addr);
+		return lx_futex_unlock_pi(addr);
+	case FUTEX_WAIT_REQUEUE_PI:
+		ret = lx_futex_check_address(addr2);
+		if (ret < 0)
+			return ret;
+		return lx_futex_wait_requeue_pi(addr, val, deadline, addr2);
+	case FUTEX_CMP_REQUEUE_PI:
+		ret = lx_futex_check_address(addr2);
+		if (ret < 0)
+			return ret;
+		return lx_futex_requeue_pi(addr, val, val2, addr2, val3);
 	default:
-		return -ENOSYS; /* requeue to a PI futex: libc has not used it since 2.25 */
+		return -ENOSYS;
 	}
 }

@@ -158,6 +158,7 @@ bool lx_start(void)
 	wf_thread_table_init(sizeof(struct lx_thread));
 	lx_futex_init();
 	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
+	wf_slab_init(&lx.futex_vectors, LX_FUTEX_VECTOR_MAX * sizeof(struct lx_futex_wait));
 	lx_pending_init(&lx.shared);
 	if (wf_epoll_init() < 0)
 		return refuse("no epoll descriptor could be made");

@@ -11,6 +11,13 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
+/* Younger than the oldest headers that we build with. */
+#ifndef __NR_futex_wake
+#define __NR_futex_wake 454
+#define __NR_futex_wait 455
+#define __NR_futex_requeue 456
+#endif
+
 #define WF_NR_SIGNALS 64
 
 struct epoll_event;

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * futex(2): locks with priority inheritance, and waits that end in owning one.
+ *
+ * Without kernel priorities to lend, what remains is the ownership protocol. The word holds the owner's tid; an
+ * unlock with waiters hands the word to the oldest.
+ */
+#include "linux/futex_table.h"
+
+#define TID_MASK 0x3fffffffu
+#define WAITERS 0x80000000u
+#define OWNER_DIED 0x40000000u
+
+static struct lx_futex_wait *first_pi_waiter(struct lx_futex_bucket *b, const uint32_t *addr,
+					     bool *out_more)
+{
+	struct lx_futex_wait *first = NULL;
+	struct wf_list *p, *tmp;
+
+	*out_more = false;
+	wf_list_for_each_safe (p, tmp, &b->waiters) {
+		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
+
+		if (w->addr != addr || !w->is_pi)
+			continue;
+		if (first)
+			*out_more = true;
+		else
+			first = w;
+	}
+	return first;
+}
+
+/* Give the word to the first waiter, or clear it; bits are kept in the word. Under no lock. */
+static long hand_over(uint32_t *addr, uint32_t bits)
+{
+	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
+	struct lx_futex_wait *w;
+	bool more;
+	uint32_t fresh;
+	long ret;
+
+	wf_spin_lock(&b->lock);
+	w = first_pi_waiter(b, addr, &more);
+	fresh = bits | (w ? lx_tid(w->owner) : 0) | (more ? WAITERS : 0);
+	ret = wf_arch_copy(addr, &fresh, sizeof(fresh));
+	if (ret == 0 && w) {
+		wf_list_remove(&w->link);
+		lx_futex_unpark_owner(b, w);
+	}
+	lx_futex_unlock_after_wake(b);
+	return ret;
+}
+
+/*
+ * Under the bucket's lock: make the word t's, or mark that somebody waits for it. 1: it is t's; 0: it is
+ * somebody else's. more: others wait, too.
+ */
+static long own_or_mark(uint32_t *addr, const struct lx_thread *t, bool more)
+{
+	uint32_t value = 0, seen, fresh;
+	long ret = wf_arch_load32(addr, &value);
+
+	for (;;) {
+		uint32_t owner = value & TID_MASK;
+
+		if (ret < 0)
+			return ret;
+		if (owner && owner == lx_tid(t))
+			return -EDEADLK;
+		if (owner && !lx_by_tid(owner))
+			return -ESRCH;
+		fresh = value | WAITERS;
+		if (!owner)
+			fresh = (value & (WAITERS | OWNER_DIED)) | lx_tid(t) | (more ? WAITERS : 0);
+		seen = value;
+		ret = wf_arch_cas32(addr, &seen, fresh);
+		if (ret == 0 && seen == value)
+			return !owner;
+		value = seen; /* the word changed under our eyes */
+	}
+}
+
+long lx_futex_lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
+{
+	struct lx_thread *self = lx_self();
+	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
+
+	for (;;) {
+		enum wf_reason reason;
+		long ret;
+
+		wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+		wf_spin_lock(&b->lock);
+		ret = own_or_mark(addr, self,
+				  false); /* marked by who only tries, too, as by the kernel */
+		if (ret == 0 && !is_try)
+			lx_futex_enqueue(b, &self->futex, addr, ~0u, true);
+		wf_spin_unlock(&b->lock);
+		if (ret != 0 || is_try) {
+			(void)wf_park_abort();
+			return ret == 0 ? -EWOULDBLOCK : WF_MIN(ret, 0l);
+		}
+		reason = wf_park(deadline);
+		if (reason == WF_WAKE_EVENT || !lx_futex_withdraw(&self->futex))
+			return 0; /* the word is ours */
+		if (reason == WF_WAKE_TIMEOUT)
+			return -ETIMEDOUT;
+		if (lx_signal_is_waiting(self))
+			return -ERESTARTNOINTR;
+	}
+}
+
+long lx_futex_wait_requeue_pi(uint32_t *addr, uint32_t expected, int64_t deadline, uint32_t *target)
+{
+	struct lx_thread *self = lx_self();
+	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
+
+	if (addr == target)
+		return -EINVAL;
+	for (;;) {
+		uint32_t value = 0;
+		enum wf_reason reason;
+		long ret;
+
+		wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+		wf_spin_lock(&b->lock);
+		ret = wf_arch_load32(addr, &value);
+		if (ret == 0 && value == expected) {
+			lx_futex_enqueue(b, &self->futex, addr, ~0u, false);
+			self->futex.pi_target = target;
+		}
+		wf_spin_unlock(&b->lock);
+		if (ret < 0 || value != expected) {
+			(void)wf_park_abort();
+			return ret < 0 ? ret : -EAGAIN;
+		}
+		reason = wf_park(deadline);
+		if (reason == WF_WAKE_EVENT || !lx_futex_withdraw(&self->futex))
+			return 0; /* the target is ours */
+		if (reason == WF_WAKE_TIMEOUT)
+			return -ETIMEDOUT;
+		/* Once moved, a second look at the first word would only find it changed. */
+		if (lx_signal_is_waiting(self))
+			return self->futex.is_pi ? -EWOULDBLOCK : -ERESTARTNOINTR;
+		if (self->futex.is_pi)
+			return lx_futex_lock_pi(target, deadline, false);
+	}
+}
+
+/* Under both locks: the first waiter gets the target if it is free, the others wait for it. */
+static long move_to_pi(struct lx_futex_bucket *a, struct lx_futex_bucket *b, uint32_t *from,
+		       uint32_t *to, uint32_t nr_move)
+{
+	struct wf_list *p, *tmp;
+	uint32_t moved = 0;
+	bool is_first = true;
+
+	wf_list_for_each_safe (p, tmp, &a->waiters) {
+		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
+
+		if (w->addr != from || w->is_pi)
+			continue;
+		if (moved > nr_move)
+			break;
+		if (w->pi_target != to)
+			return -EINVAL;
+		if (is_first) {
+			long ret = own_or_mark(to, w->owner, nr_move > 0);
+
+			if (ret < 0)
+				return ret;
+			is_first = false;
+			moved++;
+			if (ret == 1) {
+				wf_list_remove(&w->link);
+				lx_futex_unpark_owner(a, w);
+				continue;
+			}
+		} else {
+			moved++;
+		}
+		wf_list_remove(&w->link);
+		wf_store_release(&w->addr, to);
+		w->is_pi = true;
+		lx_futex_insert(b, w);
+	}
+	return (long)moved;
+}
+
+long lx_futex_requeue_pi(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
+			 uint32_t expected)
+{
+	struct lx_futex_bucket *a = lx_futex_bucket_of(from), *b = lx_futex_bucket_of(to);
+	uint32_t value = 0;
+	long ret;
+
+	if (nr_wake != 1 || (int32_t)nr_move < 0 || from == to)
+		return -EINVAL;
+	lx_futex_lock_two(a, b);
+	ret = wf_arch_load32(from, &value);
+	if (ret == 0)
+		ret = value == expected ? move_to_pi(a, b, from, to, nr_move) : -EAGAIN;
+	lx_futex_unlock_two(a, b);
+	return ret;
+}
+
+long lx_futex_unlock_pi(uint32_t *addr)
+{
+	uint32_t value = 0;
+	long ret = wf_arch_load32(addr, &value);
+
+	if (ret < 0)
+		return ret;
+	if ((value & TID_MASK) != lx_tid(lx_self()))
+		return -EPERM;
+	return hand_over(addr, 0);
+}
+
+void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid)
+{
+	uint32_t value = 0, seen;
+	long ret = wf_arch_load32(addr, &value);
+
+	for (;;) {
+		if (ret < 0 || (value & TID_MASK) != tid)
+			return;
+		if (is_pi && (value & WAITERS)) {
+			(void)hand_over(addr, OWNER_DIED);
+			return;
+		}
+		seen = value;
+		ret = wf_arch_cas32(addr, &seen, (value & WAITERS) | OWNER_DIED);
+		if (ret == 0 && seen == value)
+			break;
+		value = seen;
+	}
+	if (value & WAITERS) {
+		(void)lx_futex_wake(addr, 1, ~0u);
+		(void)sys3(__NR_futex, addr, FUTEX_WAKE, 1); /* waiters of other processes */
+	}
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of futex waiters, for futex.c, futex_pi.c and futex_vector.c; the invariant is in futex.c. */
+#ifndef WF_LINUX_FUTEX_TABLE_H
+#define WF_LINUX_FUTEX_TABLE_H
+
+#include "linux/abi.h"
+#include "sched/gather.h"
+
+struct lx_futex_bucket {
+	struct wf_spin lock;
+	struct wf_list waiters;    /* struct lx_futex_wait, by priority, oldest first */
+	struct wf_list exit_words; /* struct lx_thread by exit_link */
+	struct wf_gather gather;   /* of the contended locks among the waiters' words */
+} WF_ALIGNED(WF_CACHE_LINE);
+
+struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr);
+/* Two buckets are locked in address order; they may be one. */
+void lx_futex_lock_two(struct lx_futex_bucket *a, struct lx_futex_bucket *b);
+void lx_futex_unlock_two(struct lx_futex_bucket *a, struct lx_futex_bucket *b);
+/* Under the bucket's lock: the running thread waits by w. */
+void lx_futex_enqueue(struct lx_futex_bucket *b, struct lx_futex_wait *w, uint32_t *addr,
+		      uint32_t bitset, bool is_pi);
+/* Under the bucket's lock: where w->owner's turn comes. */
+void lx_futex_insert(struct lx_futex_bucket *b, struct lx_futex_wait *w);
+/* Under the bucket's lock, w is out of it: its thread goes on, if bound once the lock is released by the next function. */
+void lx_futex_unpark_owner(struct lx_futex_bucket *b, struct lx_futex_wait *w);
+void lx_futex_unlock_after_wake(struct lx_futex_bucket *b);
+/* Out of whatever bucket it is in. False: a waker had already taken it out. */
+bool lx_futex_withdraw(struct lx_futex_wait *w);
+/* Under the bucket's lock. Returns the number of threads woken, n at most. */
+uint32_t lx_futex_wake_in(struct lx_futex_bucket *b, const uint32_t *addr, uint32_t n,
+			  uint32_t bitset);
+uint32_t lx_futex_wake(const uint32_t *addr, uint32_t n, uint32_t bitset);
+/* FUTEX_WAIT_BITSET and FUTEX_CMP_REQUEUE (expected NULL: no comparison) on private words. */
+WF_PARKS long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset,
+			       int64_t deadline);
+long lx_futex_requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
+		      const uint32_t *expected);
+/* A futex word lies in user memory, and is aligned. */
+long lx_futex_check_address(const uint32_t *addr);
+
+/* futex_pi.c */
+WF_PARKS long lx_futex_lock_pi(uint32_t *addr, int64_t deadline, bool is_try);
+long lx_futex_unlock_pi(uint32_t *addr);
+/* FUTEX_WAIT_REQUEUE_PI: on addr, until FUTEX_CMP_REQUEUE_PI moves the thread to the PI word target. */
+WF_PARKS long lx_futex_wait_requeue_pi(uint32_t *addr, uint32_t expected, int64_t deadline,
+				       uint32_t *target);
+long lx_futex_requeue_pi(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
+			 uint32_t expected);
+
+#endif
