@@ -146,7 +146,6 @@ long lx_breakable_on(struct wf_frame *f, int fd)
 	return lx_breakable_call((long)f->nr, args);
 }
 
-
 /* Calls that nobody answers: whatever they do, the monitor sees to it that nobody waits for them. */
 static long pass_through(struct wf_frame *f)
 {
