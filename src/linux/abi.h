@@ -208,6 +208,8 @@ void lx_pending_push_front(struct lx_pending *p, int sig, const struct wf_siginf
 /* The next of set, or 0. */
 int lx_pending_take(struct lx_pending *p, uint64_t set, struct wf_siginfo *out);
 void lx_pending_drop(struct lx_pending *p, uint64_t set);
+/* Signals of one timer. */
+void lx_pending_drop_timer(struct lx_pending *p, int timer_id);
 
 /* Signals; signal.c and sigdeliver.c. */
 bool lx_signal_is_wanted(struct lx_thread *t);
@@ -247,6 +249,7 @@ bool lx_signal_default_ignores(int sig);
 void lx_signal_prepare(int sig);
 /* Drop what is pending of set, everywhere. */
 void lx_signal_flush(uint64_t set);
+void lx_signal_drop_timer(int timer_id);
 /*
  * A write that ended with ret raised a signal on this kernel thread, which blocks it: a closed pipe, or the limit
  * of a file's size. It would stay pending here, and strike at whoever execs from here.
@@ -301,6 +304,8 @@ WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 void lx_thread_exited(struct wf_thread *t);
 /* timer.c: the thread that a kernel timer's signal is for, or NULL: the process. */
 struct lx_thread *lx_timer_target(int timer_id);
+/* A timer's signal was taken from a queue: timer_getoverrun() tells what it said. */
+void lx_timer_taken(const struct wf_siginfo *info);
 void lx_timer_forget(void);
 /* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
 void lx_credentials_answer(struct wf_kthread *k);

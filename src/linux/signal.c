@@ -94,8 +94,12 @@ static bool is_dropped(const struct lx_thread *t, int sig)
 
 void lx_signal_flush(uint64_t set)
 {
+	const struct __kernel_timespec now = { 0, 0 };
+	uint64_t parked = wf_load_seq_cst(&lx.parked) & set;
 	uint32_t n = wf_thread_slots();
 
+	while (parked && sys4(__NR_rt_sigtimedwait, &parked, 0, &now, sizeof(parked)) > 0)
+		;
 	lx_pending_drop(&lx.shared, set);
 	for (uint32_t i = 0; i < n; i++) {
 		struct lx_thread *t = lx_of(wf_thread_slot(i));
@@ -103,6 +107,15 @@ void lx_signal_flush(uint64_t set)
 		if (t->pending.queue.next)
 			lx_pending_drop(&t->pending, set);
 	}
+}
+
+void lx_signal_drop_timer(int timer_id)
+{
+	uint32_t n = wf_thread_slots();
+
+	lx_pending_drop_timer(&lx.shared, timer_id);
+	for (uint32_t i = 0; i < n; i++)
+		lx_pending_drop_timer(&lx_of(wf_thread_slot(i))->pending, timer_id);
 }
 
 void lx_signal_prepare(int sig)
@@ -187,7 +200,8 @@ static bool is_dropped_by_process(int sig)
 
 /*
  * What nobody wants goes (back) into the kernel. Not so if there are older ones of its number in our queue,
- * left by somebody who takes them one by one: then it waits behind them.
+ * left by somebody who takes them one by one: then it waits behind them. Nor a timer's: put back it would be
+ * nobody's, and the timer would send another one.
  */
 static bool may_stay(int sig, bool had_some)
 {
@@ -207,7 +221,7 @@ void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread 
 	t = first && wants(first, sig) ? first : lx_signal_choose(sig, NULL);
 	if (t)
 		lx_signal_notify(t);
-	else if (!may_stay(sig, had_some))
+	else if (!may_stay(sig, had_some || info->code == SI_TIMER))
 		lx_signal_park(sig);
 }
 

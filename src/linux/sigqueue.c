@@ -73,7 +73,8 @@ long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info
 {
 	struct lx_sigq *q = NULL;
 
-	if (sig < FIRST_REALTIME && wf_load_seq_cst(&p->set) & lx_bit(sig))
+	if (sig < FIRST_REALTIME && info->code != SI_TIMER &&
+	    wf_load_seq_cst(&p->set) & lx_bit(sig))
 		return 0;
 	/* As the kernel: without room a bit stays for what was no sigqueue(), and sigqueue() fails. */
 	if (sig < FIRST_REALTIME || !is_new || !is_over_limit())
@@ -81,7 +82,7 @@ long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info
 	if (!q && is_new && sig >= FIRST_REALTIME && info->code != SI_USER)
 		return -EAGAIN;
 	wf_spin_lock(&p->lock);
-	if (q && (sig >= FIRST_REALTIME || !(p->set & lx_bit(sig))) && !is_overrun(p, info)) {
+	if (q && !is_overrun(p, info) && (sig >= FIRST_REALTIME || !(p->set & lx_bit(sig)))) {
 		wf_list_push_tail(&p->queue, &q->link);
 		q = NULL;
 	}
@@ -150,6 +151,8 @@ int lx_pending_take(struct lx_pending *p, uint64_t set, struct wf_siginfo *out)
 		return 0;
 	*out = q ? q->info : (struct wf_siginfo){ .signo = sig };
 	free_sigq(q);
+	if (out->code == SI_TIMER)
+		lx_timer_taken(out);
 	return sig;
 }
 
@@ -159,4 +162,29 @@ void lx_pending_drop(struct lx_pending *p, uint64_t set)
 
 	while (lx_pending_take(p, set, &info))
 		;
+}
+
+void lx_pending_drop_timer(struct lx_pending *p, int timer_id)
+{
+	struct wf_list *n, *tmp;
+	struct lx_sigq *hit = NULL;
+	uint64_t others = 0;
+
+	if (!wf_load_seq_cst(&p->set))
+		return;
+	wf_spin_lock(&p->lock);
+	wf_list_for_each_safe (n, tmp, &p->queue) {
+		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
+
+		if (q->info.code == SI_TIMER && q->info.timer.timer_id == timer_id)
+			hit = q; /* there is one at most */
+		else
+			others |= lx_bit(q->info.signo);
+	}
+	if (hit) {
+		wf_list_remove(&hit->link);
+		wf_store_seq_cst(&p->set, p->set & ~(lx_bit(hit->info.signo) & ~others));
+	}
+	wf_spin_unlock(&p->lock);
+	free_sigq(hit);
 }

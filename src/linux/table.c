@@ -88,6 +88,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_timer_create] = { sysc_timer_create },
 	[__NR_timer_settime] = { sysc_timer_settime },
 	[__NR_timer_delete] = { sysc_timer_delete },
+	[__NR_timer_getoverrun] = { sysc_timer_getoverrun },
 	[__NR_clock_gettime] = { sysc_clock_gettime },
 	[__NR_clock_getres] = { sysc_clock_getres },
 	[__NR_getrusage] = { sysc_getrusage },

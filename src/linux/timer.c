@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Timers are the kernel's; two things about their signals are ours.
+ * Timers are the kernel's; what becomes of their signals is ours.
  *
  * The kernel knows no weft thread: a timer for one thread (libc's SIGEV_THREAD helper is such a thread)
  * signals the door's kernel thread, and the door passes the signal on by the timer's number.
  *
  * Whoever stops a timer relies on it that no signal of it comes later, and natively one that was sent is
  * handled before the call returns. So the calls that stop or change a timer let the door finish with what
- * it may hold; a one-shot timer that was still running has sent nothing.
+ * it may hold; a one-shot timer that was still running has sent nothing. What was not handled is dropped.
+ *
+ * The kernel keeps one signal of a timer at most, and counts overruns while it is pending. So do our queues
+ * (sigqueue.c), where the kernel does not know of it: the count is ours then.
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
@@ -36,10 +39,11 @@ struct sigevent_k {
 static struct {
 	struct wf_spin lock;
 	uint32_t nr; /* (q) */
-	struct {
-		int id;
-		uint32_t tid;
-	} timer[MAX_TIMERS]; /* (q) those for one thread */
+	struct timer {
+		int id, signo;
+		uint32_t tid; /* of the thread that it is for, 0: the process */
+		int overrun;  /* of the last signal that was taken */
+	} timer[MAX_TIMERS];  /* (q) */
 } timers;
 
 /* Under the lock: the place of a timer, or nr. */
@@ -52,15 +56,14 @@ static uint32_t find(int id)
 	return i;
 }
 
-static bool remember(int id, uint32_t tid)
+static bool remember(int id, int signo, uint32_t tid)
 {
 	bool has_room;
 
 	wf_spin_lock(&timers.lock);
 	has_room = timers.nr < MAX_TIMERS;
 	if (has_room) {
-		timers.timer[timers.nr].id = id;
-		timers.timer[timers.nr++].tid = tid;
+		timers.timer[timers.nr++] = (struct timer){ .id = id, .signo = signo, .tid = tid };
 	}
 	wf_spin_unlock(&timers.lock);
 	return has_room;
@@ -74,15 +77,20 @@ long sysc_timer_create(struct wf_frame *f)
 	long ret;
 
 	if (!WF_ARG1(f)) {
-		lx_signal_expect(SIGALRM);
-		return lx_raw(f);
+		ret = lx_raw(f);
+		if (ret == 0 && wf_arch_copy(&id, (const void *)WF_ARG2(f), sizeof(id)) == 0)
+			(void)remember(id, SIGALRM, 0);
+		return ret;
 	}
 	if (wf_arch_copy(&ev, (const void *)WF_ARG1(f), sizeof(ev)) < 0)
 		return -EFAULT;
-	if (ev.notify == SIGEV_SIGNAL)
-		lx_signal_expect(ev.signo);
-	if (ev.notify != SIGEV_THREAD_ID)
-		return lx_raw(f);
+	if (ev.notify != SIGEV_THREAD_ID) {
+		ret = lx_raw(f);
+		if (ret == 0 && ev.notify == SIGEV_SIGNAL &&
+		    wf_arch_copy(&id, (const void *)WF_ARG2(f), sizeof(id)) == 0)
+			(void)remember(id, ev.signo, 0);
+		return ret;
+	}
 	tid = (uint32_t)ev.tid;
 	if (!tid || !lx_by_tid(tid))
 		return -EINVAL;
@@ -90,7 +98,7 @@ long sysc_timer_create(struct wf_frame *f)
 	ret = sys3(__NR_timer_create, WF_ARG0(f), &ev, &id);
 	if (ret < 0)
 		return ret;
-	if (!remember(id, tid)) {
+	if (!remember(id, ev.signo, tid)) {
 		(void)sys1(__NR_timer_delete, id);
 		return -EAGAIN;
 	}
@@ -99,6 +107,7 @@ long sysc_timer_create(struct wf_frame *f)
 
 long sysc_timer_delete(struct wf_frame *f)
 {
+	int id = (int)WF_ARG0(f);
 	long ret = lx_raw(f);
 	uint32_t i;
 
@@ -106,23 +115,67 @@ long sysc_timer_delete(struct wf_frame *f)
 		return ret;
 	lx_door_pass();
 	wf_spin_lock(&timers.lock);
-	i = find((int)WF_ARG0(f));
+	i = find(id);
 	if (i < timers.nr)
 		timers.timer[i] = timers.timer[--timers.nr];
 	wf_spin_unlock(&timers.lock);
+	lx_signal_drop_timer(id);
 	return 0;
+}
+
+/* Of the process, and blocked by all: the kernel shall keep it, with its overruns. */
+static void expect(int id)
+{
+	int signo;
+	uint32_t i;
+
+	wf_spin_lock(&timers.lock);
+	i = find(id);
+	signo = i < timers.nr && !timers.timer[i].tid ? timers.timer[i].signo : 0;
+	wf_spin_unlock(&timers.lock);
+	if (signo)
+		lx_signal_expect(signo);
 }
 
 long sysc_timer_settime(struct wf_frame *f)
 {
+	int id = (int)WF_ARG0(f);
 	struct timerspec_k old;
-	long ret = sys4(__NR_timer_settime, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f), &old);
+	long ret;
 
+	expect(id);
+	ret = sys4(__NR_timer_settime, id, WF_ARG1(f), WF_ARG2(f), &old);
 	if (ret < 0)
 		return ret;
-	if (!(old.value.tv_sec | old.value.tv_nsec) || old.interval.tv_sec | old.interval.tv_nsec)
+	if (!(old.value.tv_sec | old.value.tv_nsec) || old.interval.tv_sec | old.interval.tv_nsec) {
 		lx_door_pass();
+		lx_signal_drop_timer(id);
+	}
 	return WF_ARG3(f) ? wf_arch_copy((void *)WF_ARG3(f), &old, sizeof(old)) : ret;
+}
+
+long sysc_timer_getoverrun(struct wf_frame *f)
+{
+	long ret = lx_raw(f);
+	uint32_t i;
+
+	wf_spin_lock(&timers.lock);
+	i = find((int)WF_ARG0(f));
+	if (ret >= 0 && i < timers.nr)
+		ret = timers.timer[i].overrun;
+	wf_spin_unlock(&timers.lock);
+	return ret;
+}
+
+void lx_timer_taken(const struct wf_siginfo *info)
+{
+	uint32_t i;
+
+	wf_spin_lock(&timers.lock);
+	i = find(info->timer.timer_id);
+	if (i < timers.nr)
+		timers.timer[i].overrun = info->timer.overrun;
+	wf_spin_unlock(&timers.lock);
 }
 
 static bool may_have_expired(const struct timerval_k *old)
