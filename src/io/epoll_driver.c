@@ -16,7 +16,8 @@
 #define CLOCK_MONOTONIC 1
 #define TFD_TIMER_ABSTIME 1
 #define OWN_FD_LIMIT 1024
-#define EVENTS_PER_POLL 24 /* 288 bytes: the call is also made on a program's stack */
+#define LOOK_AGAIN_NS (10 * WF_MS) /* at what the poller has no room for */
+#define EVENTS_PER_POLL 24         /* 288 bytes: the call is also made on a program's stack */
 
 static struct {
 	struct fd_entry *table; /* (c) */
@@ -197,6 +198,13 @@ int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadl
 		return ret;
 	wf_park_begin(WF_INTR, WF_WAIT_FD, (uint64_t)u->fd);
 	ret = wf_fd_enqueue(&w, seq, u);
+	if (ret == -ENOMEM || ret == -ENOSPC) {
+		/* Nobody can wake us: look again soon. */
+		reason = wf_park(WF_MIN(deadline, wf_now() + LOOK_AGAIN_NS));
+		if (reason == WF_WAKE_TIMEOUT)
+			return deadline > wf_now() ? 0 : -ETIMEDOUT;
+		return reason == WF_WAKE_INTERRUPTED ? -EINTR : 0;
+	}
 	if (ret) {
 		(void)wf_park_abort();
 		return ret > 0 ? 0 : ret;

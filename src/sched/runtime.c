@@ -141,8 +141,10 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 	if (wf_has_own_state(wf_own_kthread()))
 		return false;
 	k = new_kthread();
-	if (!k)
+	if (!k) {
+		wf_monitor_arm();
 		return false;
+	}
 	attach(w, k, searching);
 	tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k, &k->tid);
 	if (tid > 0)
@@ -150,6 +152,8 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	wf_rt_end_kthread(k);
+	/* Who tries again is the monitor, as long as there is work. */
+	wf_monitor_arm();
 	return false;
 }
 

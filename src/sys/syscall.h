@@ -30,15 +30,23 @@ struct sys_sigaction {
 	uint64_t mask;
 };
 
-#define sys0(nr) wf_syscall6((nr), 0, 0, 0, 0, 0, 0)
-#define sys1(nr, a) wf_syscall6((nr), (long)(a), 0, 0, 0, 0, 0)
-#define sys2(nr, a, b) wf_syscall6((nr), (long)(a), (long)(b), 0, 0, 0, 0)
-#define sys3(nr, a, b, c) wf_syscall6((nr), (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define sys4(nr, a, b, c, d) wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#ifdef WF_FAULT
+/* tests/fault: any call of the runtime's own may be made to fail. */
+long wf_fault_syscall(long nr, long a, long b, long c, long d, long e, long f);
+#define WF_SYSCALL wf_fault_syscall
+#else
+#define WF_SYSCALL wf_syscall6
+#endif
+
+#define sys0(nr) WF_SYSCALL((nr), 0, 0, 0, 0, 0, 0)
+#define sys1(nr, a) WF_SYSCALL((nr), (long)(a), 0, 0, 0, 0, 0)
+#define sys2(nr, a, b) WF_SYSCALL((nr), (long)(a), (long)(b), 0, 0, 0, 0)
+#define sys3(nr, a, b, c) WF_SYSCALL((nr), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define sys4(nr, a, b, c, d) WF_SYSCALL((nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define sys5(nr, a, b, c, d, e)                                                                    \
-	wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+	WF_SYSCALL((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define sys6(nr, a, b, c, d, e, f)                                                                 \
-	wf_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+	WF_SYSCALL((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* The error in what a raw call returned that may also be an address; or 0. */
 WF_INLINE long sys_failed(long ret)
