@@ -2,6 +2,7 @@
 /* prctl, and what a dead thread's stack is kept for. */
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/names.h"
 
 #include <linux/prctl.h>
 
@@ -42,8 +43,7 @@ static long set_name(struct lx_thread *self, const char *user)
 			break;
 	}
 	__builtin_memcpy(self->name, name, sizeof(name));
-	if (wf_is_bound(&self->base))
-		(void)sys2(__NR_prctl, PR_SET_NAME, name);
+	lx_names_tell_kernel(self);
 	return 0;
 }
 

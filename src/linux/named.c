@@ -8,6 +8,7 @@
 #include "io/fd.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/named.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -29,16 +30,17 @@ static int common_tid(void)
 	return wf_own_kthread()->tid;
 }
 
+int lx_named_kernel_tid(const struct lx_thread *t)
+{
+	return lx_bind_tid(t) ? lx_bind_tid(t) : common_tid();
+}
+
 /* The tid for the kernel of what a program calls tid. One that is not ours goes on as it is. */
 static uint32_t kernel_tid(uint32_t tid)
 {
 	struct lx_thread *t = tid >= WF_TID_BASE ? lx_by_tid(tid) : NULL;
 
-	if (!t)
-		return tid;
-	if (lx_bind_tid(t))
-		return (uint32_t)lx_bind_tid(t);
-	return (uint32_t)common_tid();
+	return t ? (uint32_t)lx_named_kernel_tid(t) : tid;
 }
 
 static long call_with(struct wf_frame *f, int i, int j)

@@ -4,13 +4,18 @@
  * opened for writing is read back when it is closed. So a reader and a writer at once do not see one another.
  */
 #include "linux/names.h"
+#include "base/fmt.h"
 #include "io/fd.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/procpath.h"
 
 #include <linux/fcntl.h>
 #include <linux/memfd.h>
+#include <linux/stat.h>
 
-#define MAX_OPEN_NAMES 16
+#define MAX_OPEN_NAMES 64
+#define ALL_TASKS (~0u) /* in place of a tid: the directory of all threads */
 
 static struct {
 	struct wf_spin lock;
@@ -19,7 +24,8 @@ static struct {
 		nr;
 	struct {
 		int fd;
-		uint32_t tid; /* 0: free */
+		uint32_t tid;   /* 0: free */
+		uint64_t inode; /* of ALL_TASKS */
 	} open[MAX_OPEN_NAMES];
 } names;
 
@@ -28,36 +34,8 @@ void lx_names_forget(void)
 	__builtin_memset(&names, 0, sizeof(names));
 }
 
-/* The thread whose comm this path is, or NULL. */
-static struct lx_thread *thread_of_path(const char *user_path)
-{
-	static const char head[] = "/proc/self/task/", tail[] = "/comm";
-	uint64_t tid = 0;
-	char c;
-
-	for (const char *p = head; *p; p++)
-		if (wf_arch_copy(&c, user_path++, 1) < 0 || c != *p)
-			return NULL;
-	for (;;) {
-		if (wf_arch_copy(&c, user_path++, 1) < 0)
-			return NULL;
-		if (c < '0' || c > '9')
-			break;
-		tid = tid * 10 + (uint64_t)(c - '0');
-		if (tid > INT32_MAX)
-			return NULL;
-	}
-	for (const char *p = tail; c == *p; p++) {
-		if (!c)
-			return tid ? lx_by_tid((uint32_t)tid) : NULL;
-		if (wf_arch_copy(&c, user_path++, 1) < 0)
-			return NULL;
-	}
-	return NULL;
-}
-
 /* Remember that closing fd names tid. False: too many at once. */
-static bool add_open_name(int fd, uint32_t tid)
+static bool add_open_name(int fd, uint32_t tid, uint64_t inode)
 {
 	bool found = false;
 
@@ -67,6 +45,7 @@ static bool add_open_name(int fd, uint32_t tid)
 			continue;
 		names.open[i].fd = fd;
 		names.open[i].tid = tid;
+		names.open[i].inode = inode;
 		wf_store_relaxed(&names.nr, names.nr + 1);
 		found = true;
 	}
@@ -90,36 +69,118 @@ static uint32_t take_open_name(int fd)
 	return tid;
 }
 
+static uint64_t inode_of(int fd)
+{
+	struct statx st = { 0 };
+
+	(void)sys5(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &st);
+	return st.stx_ino;
+}
+
+static long open_tasks(struct wf_frame *f)
+{
+	bool is_at = f->nr == __NR_openat;
+	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", is_at ? WF_ARG2(f) : WF_ARG1(f),
+		       0);
+
+	if (fd < 0)
+		return fd;
+	wf_fd_forget((int)fd);
+	/* Too many at once: it shows what the kernel has. */
+	(void)add_open_name((int)fd, ALL_TASKS, inode_of((int)fd));
+	return fd;
+}
+
+bool lx_proc_is_tasks_fd(int fd)
+{
+	uint64_t inode = 0;
+
+	if (WF_LIKELY(!wf_load_relaxed(&names.nr)))
+		return false;
+	wf_spin_lock(&names.lock);
+	for (int i = 0; i < MAX_OPEN_NAMES; i++)
+		if (names.open[i].tid == ALL_TASKS && names.open[i].fd == fd)
+			inode = names.open[i].inode;
+	wf_spin_unlock(&names.lock);
+	/* The number may be another file's by now: not every way to close it is seen. */
+	return inode && inode_of(fd) == inode;
+}
+
+static long open_other(struct wf_frame *f, const struct lx_proc_path *p, uint64_t flags)
+{
+	long fd;
+
+	if (p->kind == LX_PROC_THREAD) {
+		fd = lx_proc_call(f, f->nr == __NR_openat, p);
+		if (fd >= 0)
+			wf_fd_forget((int)fd);
+		return fd;
+	}
+	fd = sysc_new_fd(f);
+	if (fd >= 0 && flags & O_DIRECT)
+		wf_fd_note_direct((int)fd, true);
+	return fd;
+}
+
+static long open_to_name(const struct lx_thread *t, uint64_t flags)
+{
+	long fd = sys2(__NR_memfd_create, "comm", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+
+	if (fd < 0)
+		return fd;
+	wf_fd_forget((int)fd);
+	if (add_open_name((int)fd, lx_tid(t), 0))
+		return fd;
+	(void)sys_close((int)fd);
+	return -EMFILE;
+}
+
 long sysc_open(struct wf_frame *f)
 {
 	bool is_at = f->nr == __NR_openat;
 	uint64_t flags = is_at ? WF_ARG2(f) : WF_ARG1(f);
-	struct lx_thread *t = thread_of_path((const char *)(is_at ? WF_ARG1(f) : WF_ARG0(f)));
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
-	size_t len = 0;
+	struct lx_proc_path p;
 	long fd;
 
-	if (!t) {
-		fd = sysc_new_fd(f);
-		if (fd >= 0 && flags & O_DIRECT)
-			wf_fd_note_direct((int)fd, true);
+	lx_proc_parse(&p, is_at ? (int)WF_ARG0(f) : AT_FDCWD,
+		      (const char *)(is_at ? WF_ARG1(f) : WF_ARG0(f)));
+	if (WF_LIKELY(p.kind == LX_PROC_OTHER))
+		return open_other(f, &p, flags);
+	if (p.kind == LX_PROC_TASKS)
+		return open_tasks(f);
+	if (!lx_proc_is_made(&p) || flags & (O_DIRECTORY | O_PATH))
+		return open_other(f, &p, flags);
+	if (!writes) {
+		fd = lx_proc_make(&p, flags);
+		if (fd >= 0)
+			wf_fd_forget((int)fd);
 		return fd;
 	}
-	fd = sys2(__NR_memfd_create, "comm", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	if (p.rest[0] != 'c')
+		return -EACCES;
+	return open_to_name(p.kind == LX_PROC_GROUP ? lx.main : p.t, flags);
+}
+
+void lx_names_tell_kernel(const struct lx_thread *t)
+{
+	char path[48];
+	struct wf_fmt f;
+	long fd;
+	int tid = t == lx.main && !lx_bind_tid(t) ? wf_rt.door->tid : lx_bind_tid(t);
+
+	if (!tid)
+		return;
+	wf_fmt_init(&f, path, sizeof(path) - 1);
+	wf_fmt_str(&f, "/proc/self/task/");
+	wf_fmt_u64(&f, (uint64_t)tid);
+	wf_fmt_str(&f, "/comm");
+	path[f.len] = 0;
+	fd = sys4(__NR_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return fd;
-	wf_fd_forget((int)fd);
-	if (writes) {
-		if (add_open_name((int)fd, lx_tid(t)))
-			return fd;
-		(void)sys_close((int)fd);
-		return -EMFILE;
-	}
-	while (len < sizeof(t->name) && t->name[len])
-		len++;
-	(void)sys4(__NR_pwrite64, fd, t->name, len, 0);
-	(void)sys4(__NR_pwrite64, fd, "\n", 1, len);
-	return fd;
+		return;
+	(void)sys3(__NR_write, fd, t->name, sizeof(t->name));
+	(void)sys_close((int)fd);
 }
 
 long sysc_close_name(struct wf_frame *f)
@@ -131,14 +192,13 @@ long sysc_close_name(struct wf_frame *f)
 
 	if (WF_UNLIKELY(wf_load_relaxed(&names.nr)))
 		tid = take_open_name((int)WF_ARG0(f));
-	if (!tid)
+	if (!tid || tid == ALL_TASKS)
 		return sysc_close(f);
 	n = sys4(__NR_pread64, WF_ARG0(f), name, sizeof(name) - 1, 0);
 	t = lx_by_tid(tid);
 	if (n > 0 && t) {
-		if (name[n - 1] == '\n')
-			name[n - 1] = 0;
 		__builtin_memcpy(t->name, name, sizeof(name));
+		lx_names_tell_kernel(t);
 	}
 	return sysc_close(f);
 }

@@ -10,6 +10,8 @@
 WF_PARKS long sysc_open(struct wf_frame *f);
 WF_PARKS long sysc_close_name(struct wf_frame *f);
 
+/* The name of the main thread, or of a bound one, where ps(1) sees it. */
+void lx_names_tell_kernel(const struct lx_thread *t);
 /* In a child: what the parent had open is nobody's name any more. */
 void lx_names_forget(void);
 

@@ -7,6 +7,7 @@
 #include "linux/calls.h"
 #include "linux/cpuclock.h"
 #include "linux/names.h"
+#include "linux/procpath.h"
 
 /* Real calls that may take long: patched so that the monitor knows, and interrupted by signals as on Linux. */
 static long pass(struct wf_frame *f)
@@ -96,6 +97,16 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_exit_group] = { sysc_exit_group },
 	[__NR_tgkill] = { sysc_tgkill },
 	[__NR_waitid] = { sysc_waitid },
+	[__NR_stat] = { sysc_path },
+	[__NR_lstat] = { sysc_path },
+	[__NR_access] = { sysc_path },
+	[__NR_newfstatat] = { sysc_path_at },
+	[__NR_statx] = { sysc_path_at },
+	[__NR_faccessat] = { sysc_path_at },
+	[__NR_faccessat2] = { sysc_path_at },
+	[__NR_readlink] = { sysc_readlink },
+	[__NR_readlinkat] = { sysc_readlink },
+	[__NR_getdents64] = { sysc_getdents64 },
 	[__NR_openat] = { sysc_open },
 	[__NR_open] = { sysc_open },
 	[__NR_pselect6] = { sysc_pselect6 },
