@@ -183,6 +183,7 @@ __attribute__((constructor)) static void attach(void)
 		lx_config.on_exit = on_exit_of_process;
 	wf_cpu_poison();
 	find_rseq();
+	lx_config.syscall_function = dlsym(RTLD_DEFAULT, "syscall");
 	find_clock();
 	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool };
 	(void)dl_iterate_phdr(keep_first, &program);

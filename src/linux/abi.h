@@ -325,6 +325,7 @@ struct lx_config {
 	size_t min_sigstack;
 	void *rseq_area; /* main's registered area, NULL: none */
 	uint32_t rseq_bytes;
+	void *syscall_function; /* libc's syscall() */
 	void (*on_exit)(void);
 	void (*on_refused)(const char *why); /* the first thread stays native */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */

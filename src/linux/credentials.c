@@ -8,7 +8,10 @@
  * until no new one appeared.
  */
 #include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
+
+#define SYSCALL_FUNCTION_BYTES 64
 
 static struct {
 	struct wf_spin turn;                /* one broadcast at a time */
@@ -62,10 +65,23 @@ static void ask_everybody(struct wf_kthread *self)
 	wf_store_release(&broadcast.is_open, 0u);
 }
 
+/*
+ * libc makes these calls for the process: in every thread, or by itself. A program that makes one through
+ * syscall() means the calling thread, as servers do that act for many users.
+ */
+static bool is_for_one_thread(const struct wf_frame *f)
+{
+	uintptr_t fn = (uintptr_t)lx_config.syscall_function;
+
+	return fn && f->next - fn < SYSCALL_FUNCTION_BYTES;
+}
+
 long sysc_set_credentials(struct wf_frame *f)
 {
 	long ret;
 
+	if (is_for_one_thread(f))
+		return lx_bind_call(f);
 	/* The holder waits for kernel threads that may be waiting here: answer while we wait. */
 	for (uint32_t round = 0; !wf_spin_trylock(&broadcast.turn); round++) {
 		lx_credentials_answer(wf_self_kthread());

@@ -3,6 +3,7 @@
  * setuid and its family in one thread change every kernel thread of the process. Root only.
  */
 #include <dirent.h>
+#include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include "check.h"
@@ -12,21 +13,24 @@
 static int stop;
 static pthread_barrier_t barrier;
 
-/* Reads "Uid:" or "Gid:" of all kernel threads; checks real, effective and saved. */
-static void check_all_tasks(const char *field, int want)
+/* Reads "Uid:" or "Gid:" of all threads of that process; checks real, effective and saved. */
+static void check_tasks_of(int process, const char *field, int want)
 {
-	DIR *dir = opendir("/proc/self/task");
+	char path[300];
+	DIR *dir;
 	struct dirent *entry;
 	int nr = 0;
 
+	snprintf(path, sizeof(path), "/proc/%d/task", process);
+	dir = opendir(path);
 	CHECK(dir != NULL);
 	while (dir && (entry = readdir(dir))) {
-		char path[300], line[256];
+		char line[256];
 		int ids[3] = { -1, -1, -1 };
 
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", process, entry->d_name);
 		FILE *f = fopen(path, "r");
 
 		if (!f)
@@ -41,6 +45,30 @@ static void check_all_tasks(const char *field, int want)
 	}
 	CHECK(nr >= 1);
 	closedir(dir);
+}
+
+/* As the process sees itself, and as a child does: that one sees kernel threads under weft, too. */
+static void check_all_tasks(const char *field, int want)
+{
+	pid_t pid;
+
+	check_tasks_of(getpid(), field, want);
+	pid = fork();
+	if (pid == 0) {
+		check_tasks_of(getppid(), field, want);
+		_exit(finish());
+	}
+	reap(pid);
+}
+
+/* Keeps something to itself that Linux keeps per kernel thread. */
+static void *waits_bound(void *arg)
+{
+	CHECK_SYS(unshare(CLONE_FS));
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	CHECK_EQ(getuid(), 4321);
+	return arg;
 }
 
 static void *waits(void *arg)
@@ -70,7 +98,7 @@ static void child_side(void)
 
 	pthread_barrier_init(&barrier, NULL, NR + 1);
 	for (int i = 0; i < NR; i++)
-		t[i] = start(waits, i == 0 ? t : NULL);
+		t[i] = start(i == 1 ? waits_bound : waits, i == 0 ? t : NULL);
 	pthread_barrier_wait(&barrier);
 	join(start(changes, NULL));
 	/* Else the /proc files of a process that changed its ids belong to root. */
@@ -84,12 +112,47 @@ static void child_side(void)
 	_exit(finish());
 }
 
+static void *is_root(void *arg)
+{
+	CHECK_EQ(syscall(SYS_getuid), 0);
+	return arg;
+}
+
+static void *inherited(void *arg)
+{
+	CHECK_EQ(syscall(SYS_getuid), 4321);
+	CHECK_EQ(syscall(SYS_getgid), 8765);
+	return arg;
+}
+
+/* Servers that act for many users call the kernel directly, and mean one thread. */
+static void *alone(void *arg)
+{
+	CHECK_SYS(syscall(SYS_setresgid, 8765, 8765, 8765));
+	CHECK_SYS(syscall(SYS_setresuid, 4321, 4321, -1));
+	inherited(NULL);
+	sleep_ns(MS);
+	inherited(NULL);
+	join(start(inherited, NULL));
+	CHECK_SYS(syscall(SYS_setresuid, 0, 0, -1));
+	return arg;
+}
+
 int main(void)
 {
+	pthread_t t;
+
 	if (geteuid() != 0) {
 		fprintf(stderr, "needs root\n");
 		return EXIT_SKIP;
 	}
+	t = start(alone, NULL);
+	join(t);
+	CHECK_EQ(getuid(), 0);
+	CHECK_EQ(getgid(), 0);
+	join(start(is_root, NULL));
+	ok("the bare call changes one thread");
+
 	for (int i = 0; i < 3; i++) {
 		pid_t pid = fork();
 
