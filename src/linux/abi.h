@@ -65,7 +65,7 @@ struct lx_rseq {
 struct lx_thread {
 	struct wf_thread base;
 
-	struct lx_futex_wait futex;
+	struct lx_futex_wait futex WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t *child_tid;      /* (o) cleared and woken when the thread has left its stack */
 	struct wf_list exit_link; /* (q) in the futex bucket of child_tid */
 	uint32_t *robust_head;    /* (o) struct robust_list_head */

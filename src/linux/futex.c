@@ -397,7 +397,7 @@ static long read_deadline(uint32_t op, const void *timeout, int64_t *out)
 	return ret == 0 && clock == 0 && !is_clocked ? -ENOSYS : ret;
 }
 
-long sysc_futex(struct wf_frame *f)
+static WF_NOINLINE long any_operation(struct wf_frame *f)
 {
 	uint32_t *addr = (uint32_t *)WF_ARG0(f), *addr2 = (uint32_t *)WF_ARG4(f);
 	uint32_t op = (uint32_t)WF_ARG1(f), val = (uint32_t)WF_ARG2(f);
@@ -468,4 +468,24 @@ long sysc_futex(struct wf_frame *f)
 	default:
 		return -ENOSYS;
 	}
+}
+
+/* What nearly every lock does, first and the wait as a tail call: each frame on a parked thread's stack is a cache line or two. */
+long sysc_futex(struct wf_frame *f)
+{
+	uint32_t *addr = (uint32_t *)WF_ARG0(f);
+	uint32_t op = (uint32_t)WF_ARG1(f) & ~(uint32_t)FUTEX_CLOCK_REALTIME;
+
+	if (lx_futex_check_address(addr) < 0)
+		return any_operation(f);
+	if (WF_ARG1(f) == FUTEX_WAKE_PRIVATE)
+		return (long)lx_futex_wake(addr, wake_count((uint32_t)WF_ARG2(f)), ~0u);
+	if (!WF_ARG3(f)) {
+		if (op == FUTEX_WAIT_BITSET_PRIVATE)
+			return lx_futex_wait_on(addr, (uint32_t)WF_ARG2(f), (uint32_t)WF_ARG5(f),
+						WF_NEVER);
+		if (WF_ARG1(f) == FUTEX_WAIT_PRIVATE)
+			return lx_futex_wait_on(addr, (uint32_t)WF_ARG2(f), ~0u, WF_NEVER);
+	}
+	return any_operation(f);
 }

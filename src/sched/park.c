@@ -95,7 +95,7 @@ enum wf_reason wf_park_abort(void)
 }
 
 /* The race of wakers. PARKED: its registers are saved and the winner pushes it. PARKING: its successor does. */
-static enum wf_state win(struct wf_thread *t, enum wf_reason reason)
+WF_INLINE enum wf_state win(struct wf_thread *t, enum wf_reason reason)
 {
 	uint32_t s = wf_load_acquire(&t->state);
 	struct wf_kthread *k = wf_own_kthread();

@@ -102,18 +102,20 @@ struct wf_thread {
 	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs: not for thieves in a hurry; see gather.h */
 	bool gathers;
 	uint8_t parks_after_wake; /* (o) 0..15: how often a wake was soon followed by a park */
-	uint32_t tid;             /* (p) */
 	uint64_t wait_what;       /* (o) */
 	int64_t wait_since;       /* (o) coarse clock */
 	/* (o) cycles at the last unpark by us, 0: none since the last park */
 	uint64_t woke_at;
-	struct wf_timer timer; /* deadline of the current park */
-	uint32_t index;        /* (c) slot in the thread table */
-	uint32_t generation;   /* (a) how often this slot was used */
-	uint64_t nr_switches;  /* (w) */
-	int64_t run_ns;        /* (a) written by the worker at switches; see account.c */
+	uint64_t nr_switches; /* (w) */
+	int64_t run_ns;       /* (a) written by the worker at switches; see account.c */
+	uint32_t tid;         /* (p) */
+	uint32_t index;       /* (c) slot in the thread table */
+	uint32_t generation;  /* (a) how often this slot was used */
+	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
 };
 
+/* What a wait without a deadline touches: two cache lines. */
+_Static_assert(offsetof(struct wf_thread, timer) == 2 * WF_CACHE_LINE, "cache lines");
 _Static_assert(offsetof(struct wf_thread, sp) == WF_T_SP, "gate.S relies on it");
 _Static_assert(offsetof(struct wf_thread, attention) == WF_T_ATTENTION, "gate.S relies on it");
 

@@ -430,7 +430,25 @@ FUNC(wf_arch_copy)
 	.cfi_startproc
 	movq	%rdx, %rcx
 LABEL(wf_arch_copy_begin)
-	rep movsb
+	cmpq	$64, %rcx		# a string instruction takes as long to start as all of this
+	ja	3f
+1:	subq	$8, %rcx
+	jb	2f
+	movq	(%rsi), %rax
+	movq	%rax, (%rdi)
+	addq	$8, %rsi
+	addq	$8, %rdi
+	jmp	1b
+2:	testb	$4, %cl			# the low bits are those of what is left
+	jz	4f
+	movl	(%rsi), %eax
+	movl	%eax, (%rdi)
+	addq	$4, %rsi
+	addq	$4, %rdi
+4:	andl	$3, %ecx
+	jz	5f
+3:	rep movsb
+5:
 LABEL(wf_arch_copy_end)
 	xorl	%eax, %eax
 	ret
