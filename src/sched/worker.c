@@ -366,6 +366,9 @@ void wf_worker_go_on(void)
 	wf_store_release(&w->kthread, k);
 	wf_store_release(&k->worker, w);
 	wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
+	/* Nobody may have been busy meanwhile, and the monitor disarmed; as in wf_worker_loop(). */
+	wf_fence_seq_cst(&w->kthread);
+	wf_monitor_arm();
 }
 
 /*

@@ -151,7 +151,8 @@ static void monitor(void *arg)
 		int64_t next = wf_monitor_tick(model_now());
 
 		wf_store_seq_cst(&wf_rt.monitor_until, next);
-		(void)machine_sleep_at_door(next);
+		if (machine_sleep_at_door(next))
+			wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
 	}
 }
 
@@ -222,9 +223,11 @@ static bool poll_reader(int64_t timeout_ns)
 	return idle_driver->poll(t ? 0 : timeout_ns);
 }
 
+static bool is_watched;
+
 static bool reader_waits(void)
 {
-	return reader;
+	return reader && is_watched;
 }
 
 static struct wf_io_driver reader_driver = { .poll = poll_reader, .has_waiters = reader_waits };
@@ -259,6 +262,7 @@ static void setup_yields(void)
 	wf_rt.io = &reader_driver;
 	reader = NULL;
 	has_read = false;
+	is_watched = true;
 	(void)machine_kthread(&wf_rt.workers[0]);
 	(void)machine_door(sleeps_at_door, NULL);
 	machine_queue(&wf_rt.workers[0], machine_thread(reads, NULL));
@@ -270,6 +274,47 @@ static const struct model yielding = { .setup = setup_yields, .check = machine_c
 TEST(a_yield_with_nobody_else_ready_looks_for_io)
 {
 	model_verify_walk(&yielding, 100);
+}
+
+static bool is_read(void *arg)
+{
+	return has_read;
+}
+
+/* The first call leaves the worker to nobody, so that the monitor goes to sleep; the second one needs it. */
+static void calls_twice(void *arg)
+{
+	int64_t until = model_now() + 20 * WF_MS;
+
+	wf_call_enter(true);
+	(void)model_wait(is_after, &until, until);
+	wf_call_leave();
+	is_watched = true;
+	wf_call_enter(false);
+	(void)model_wait(is_read, NULL, WF_NEVER);
+	wf_call_leave();
+}
+
+static void setup_calls(void)
+{
+	machine_reset(1);
+	idle_driver = wf_rt.io;
+	reader_driver.wake = idle_driver->wake;
+	wf_rt.io = &reader_driver;
+	reader = NULL;
+	has_read = is_watched = false;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	(void)machine_door(monitor, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(reads, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(calls_twice, NULL));
+}
+
+static const struct model calling = { .setup = setup_calls, .check = machine_check };
+
+TEST(a_call_that_gets_a_vacant_worker_back_is_watched_again)
+{
+	model_verify_walk(&calling, 300);
 }
 
 TEST(random_threads_all_end)
