@@ -3,6 +3,7 @@
 
 WEFT_COMMAND names the command, WAITERS the victim (waiters.c). Invariant: no victim outlives its case.
 """
+import json
 import os
 import resource
 import select
@@ -17,6 +18,7 @@ import unittest
 WEFT = os.environ["WEFT_COMMAND"]
 WAITERS = os.environ["WAITERS"]
 LIMIT_S = 60
+BUSY = {"spin", "spin-too"}  # the threads of the victim that never wait
 
 
 def environment(**changes):
@@ -45,6 +47,28 @@ class Victim:
             self.close()
             raise AssertionError(f"the victim said {words}")
         self.pipe, self.listener, self.port = map(int, words[1:])
+        if not native:
+            self.settle(threads)
+
+    def settle(self, crowd):
+        """Returns when everybody waits who is going to: in one snapshot, so that nobody is on the way.
+
+        Of a crowd only the crowd is looked at.
+        """
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            if crowd > 100:  # one text, since a dump of thousands takes seconds
+                done = weft("dump", self.pid)
+                if f"{crowd + 1:,} threads: parked, wait for" in done.stdout:
+                    return
+                continue
+            done = weft("dump", "--json", self.pid)
+            threads = json.loads(done.stdout)["threads"] if done.returncode == 0 else []
+            busy = [t for t in threads if t["state"] != "parked" and "call" not in t]
+            if threads and {t["name"] for t in busy} == BUSY:
+                return
+        self.close()
+        raise AssertionError(f"the victim does not settle: {done.stderr}{done.stdout[-4000:]}")
 
     @staticmethod
     def allow_core():

@@ -251,10 +251,6 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		start_deadlock();
 	start_all();
-	/* Both spinners have run, so everybody before them in the queues has too. */
-	while (!counter || !other_counter)
-		usleep(1000);
-	usleep(50000);
 	printf("ready %d %d %d\n", pipe_fds[0], listener, ntohs(a.sin_port));
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
