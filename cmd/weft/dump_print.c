@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A snapshot as text or JSON; see dump_print.h. */
+/* A snapshot as text; see dump_print.h. */
 #include "dump_print.h"
 
 #include <signal.h>
@@ -54,45 +54,6 @@ static const char *seconds(char out[32], double s)
 	return out;
 }
 
-/* Seconds since the process began; < 0: unknown. */
-static double uptime(const struct wf_target *t)
-{
-	char path[64], line[1024];
-	unsigned long long start;
-	struct timespec now;
-	const char *after;
-	double s = -1;
-	FILE *f;
-
-	if (t->is_core)
-		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
-	f = fopen(path, "re");
-	if (!f)
-		return -1;
-	/* The name may hold spaces and parentheses: the fields begin behind its last one. */
-	if (fgets(line, sizeof(line), f) && (after = strrchr(line, ')')) &&
-	    sscanf(after + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-		   &start) == 1 &&
-	    clock_gettime(CLOCK_BOOTTIME, &now) == 0)
-		s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
-		    (double)start / (double)sysconf(_SC_CLK_TCK);
-	fclose(f);
-	return s;
-}
-
-static const char *role_of(const struct wf_dump_kthread *k)
-{
-	if (k->is_door)
-		return "door";
-	if (k->insys)
-		return "in a call";
-	if (k->worker)
-		return k->cur ? "worker" : "idle worker";
-	return k->is_asleep ? "spare" : "leaving";
-}
-
 /* The state in the words of somebody who knows threads, but not this scheduler. */
 static void describe_state(const struct wf_dump_view *v, const struct wf_dump_thread *d, char *out,
 			   size_t bytes)
@@ -111,42 +72,15 @@ static void describe_state(const struct wf_dump_view *v, const struct wf_dump_th
 	}
 }
 
-static bool is_waiting(const struct wf_dump_view *v, const struct wf_dump_thread *d)
-{
-	const char *state = wf_layout_name(v->layout, "state", d->state);
-
-	return strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0 ||
-	       strcmp(wf_layout_name(v->layout, "wait", d->wait_kind), "call") == 0;
-}
-
-/*
- * The runtime's frames on top of a waiting thread are the same in every one, and not the program's fault.
- * One that runs in the runtime shows them: that may be what hangs.
- */
-static size_t first_frame(const struct wf_dump_view *v, const struct wf_dump_thread *d)
-{
-	if (v->has_runtime || (d->is_on_cpu && d->call < 0) || d->nr_runtime == d->nr_frames)
-		return 0;
-	return d->nr_runtime;
-}
-
 /* The place where a handler returns to is called by nobody: above it the handler, below what it interrupted. */
 static bool is_handler_frame(const struct wf_unwind_name *n)
 {
 	return n->is_runtime && n->function && strcmp(n->function, "wf_arch_restorer") == 0;
 }
 
-/* "read@@GLIBC_2.2.5": the version says nothing to a reader of stacks. */
-static const char *function_text(char *out, size_t bytes, const char *name)
-{
-	clean(out, bytes, name);
-	out[strcspn(out, "@")] = '\0';
-	return out;
-}
-
 static void print_frames(const struct wf_dump_view *v, const struct wf_dump_thread *d)
 {
-	size_t first = first_frame(v, d);
+	size_t first = wf_view_first_frame(v, d);
 
 	if (!d->nr_frames)
 		printf("    (no registers: the kernel thread could not be stopped)\n");
@@ -161,7 +95,7 @@ static void print_frames(const struct wf_dump_view *v, const struct wf_dump_thre
 			continue;
 		}
 		if (n.function)
-			printf("%s+%#llx", function_text(function, sizeof(function), n.function),
+			printf("%s+%#llx", wf_view_function(function, sizeof(function), n.function),
 			       (unsigned long long)n.offset);
 		else if (n.object)
 			printf("%s+%#llx", clean(object, sizeof(object), n.object),
@@ -202,7 +136,7 @@ static void print_reason(const struct wf_dump_view *v, const struct wf_dump_thre
 	struct wf_wait_text w;
 	char text[512], time[32];
 
-	if (!is_waiting(v, d))
+	if (!wf_view_is_waiting(v, d))
 		return;
 	wf_waits_describe(v->waits, d, &w);
 	if (strcmp(w.kind, "none") == 0)
@@ -300,7 +234,7 @@ static void print_group(const struct wf_dump_view *v, const struct group *g)
 	}
 	describe_state(v, d, state, sizeof(state));
 	printf("\n%s threads: %s", grouped(number, g->nr), state);
-	if (is_waiting(v, d)) {
+	if (wf_view_is_waiting(v, d)) {
 		struct wf_wait_text w;
 		char time[32];
 
@@ -431,7 +365,7 @@ static void print_workers(const struct wf_dump_view *v)
 		const struct wf_dump_kthread *k = &s->kthreads[i];
 		const char *call = wf_waits_call_name(k->call);
 
-		printf("kernel thread %d: %s", k->tid, role_of(k));
+		printf("kernel thread %d: %s", k->tid, wf_view_role(k));
 		if (k->call >= 0)
 			printf(call ? ", in the kernel in %s" : ", in the kernel in call%.0s %ld",
 			       call ? call : "", k->call);
@@ -455,16 +389,6 @@ static void print_circle(const struct wf_dump_thread *const *circle, size_t nr, 
 		       clean(name, sizeof(name), circle[i]->name), w.kind,
 		       clean(text, sizeof(text), w.what));
 	}
-}
-
-static void json_circle(const struct wf_dump_thread *const *circle, size_t nr, void *arg)
-{
-	struct wf_text_json *j = arg;
-
-	wf_text_json_begin(j, NULL, '[');
-	for (size_t i = 0; i < nr; i++)
-		wf_text_json_number(j, NULL, circle[i]->tid);
-	wf_text_json_end(j, ']');
 }
 
 static bool is_ours(const struct wf_threads *s, int tid)
@@ -495,7 +419,7 @@ void wf_print_text(const struct wf_dump_view *v)
 	const struct wf_threads *s = v->threads;
 	char program[512], number[32], time[32];
 	size_t nr_kthreads = s->is_started ? s->nr_kthreads : v->target->nr_lwps;
-	double up = uptime(v->target);
+	double up = wf_view_uptime(v->target);
 
 	printf("%s, process %d", clean(program, sizeof(program), v->target->program),
 	       v->target->pid);
@@ -525,169 +449,4 @@ void wf_print_text(const struct wf_dump_view *v)
 		printf("\n... and %s more threads; see --limit\n",
 		       grouped(number, s->nr_alive - s->nr_threads));
 	print_events(v);
-}
-
-static void json_hex(struct wf_text_json *j, const char *name, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%#llx", (unsigned long long)value);
-	wf_text_json_string(j, name, text);
-}
-
-static void json_frames(struct wf_text_json *j, const struct wf_dump_view *v,
-			const struct wf_dump_thread *d)
-{
-	wf_text_json_begin(j, "frames", '[');
-	for (size_t i = first_frame(v, d); i < d->nr_frames; i++) {
-		struct wf_unwind_name n;
-		char function[512];
-
-		wf_unwind_name(v->unwind, &d->frames[i], &n);
-		wf_text_json_begin(j, NULL, '{');
-		json_hex(j, "pc", d->frames[i].pc);
-		if (n.function)
-			wf_text_json_string(j, "function",
-					    function_text(function, sizeof(function), n.function));
-		wf_text_json_number(j, "offset", (long long)n.offset);
-		if (n.object)
-			wf_text_json_string(j, "object", n.object);
-		if (n.file) {
-			wf_text_json_string(j, "file", n.file);
-			wf_text_json_number(j, "line", n.line);
-		}
-		if (d->frames[i].is_guessed)
-			wf_text_json_bool(j, "guessed", true);
-		wf_text_json_end(j, '}');
-	}
-	wf_text_json_end(j, ']');
-}
-
-static void json_wait(struct wf_text_json *j, const struct wf_dump_view *v,
-		      const struct wf_dump_thread *d)
-{
-	struct wf_wait_text w;
-
-	if (!is_waiting(v, d))
-		return;
-	wf_waits_describe(v->waits, d, &w);
-	wf_text_json_begin(j, "waits_for", '{');
-	wf_text_json_string(j, "kind", w.kind);
-	wf_text_json_string(j, "what", w.what);
-	if (w.owner)
-		wf_text_json_number(j, "owner", w.owner);
-	if (w.fd >= 0)
-		wf_text_json_number(j, "fd", w.fd);
-	if (w.since_s >= 0)
-		wf_text_json_number(j, "since_ms", (long long)(w.since_s * 1e3));
-	if (w.has_deadline)
-		wf_text_json_number(j, "left_ms", (long long)(w.left_s * 1e3));
-	wf_text_json_end(j, '}');
-}
-
-static void json_thread(struct wf_text_json *j, const struct wf_dump_view *v,
-			const struct wf_dump_thread *d)
-{
-	wf_text_json_begin(j, NULL, '{');
-	wf_text_json_number(j, "tid", d->tid);
-	wf_text_json_string(j, "name", d->name);
-	wf_text_json_string(j, "state", wf_layout_name(v->layout, "state", d->state));
-	wf_text_json_bool(j, "preempted", d->is_preempted);
-	if (d->is_on_cpu) {
-		wf_text_json_number(j, "kernel_tid", d->kernel_tid);
-		if (d->call >= 0)
-			wf_text_json_number(j, "call", d->call);
-	}
-	wf_text_json_number(j, "switches", (long long)d->nr_switches);
-	json_hex(j, "signals_blocked", d->sig_mask);
-	json_hex(j, "signals_pending", d->sig_pending);
-	json_wait(j, v, d);
-	json_frames(j, v, d);
-	wf_text_json_end(j, '}');
-}
-
-static void json_workers(struct wf_text_json *j, const struct wf_dump_view *v)
-{
-	const struct wf_threads *s = v->threads;
-
-	wf_text_json_begin(j, "workers", '[');
-	for (size_t i = 0; i < s->nr_workers; i++) {
-		const struct wf_dump_worker *w = &s->workers[i];
-
-		wf_text_json_begin(j, NULL, '{');
-		wf_text_json_number(j, "index", w->index);
-		wf_text_json_bool(j, "vacant", w->is_vacant);
-		if (w->kernel_tid)
-			wf_text_json_number(j, "kernel_tid", w->kernel_tid);
-		if (w->cur_tid)
-			wf_text_json_number(j, "thread", w->cur_tid);
-		wf_text_json_number(j, "queued", w->nr_queued);
-		wf_text_json_number(j, "inbox", w->nr_inbox);
-		wf_text_json_end(j, '}');
-	}
-	wf_text_json_end(j, ']');
-	wf_text_json_begin(j, "kernel_threads", '[');
-	for (size_t i = 0; i < s->nr_kthreads; i++) {
-		const struct wf_dump_kthread *k = &s->kthreads[i];
-
-		wf_text_json_begin(j, NULL, '{');
-		wf_text_json_number(j, "tid", k->tid);
-		wf_text_json_string(j, "role", role_of(k));
-		if (k->worker_index >= 0)
-			wf_text_json_number(j, "worker", k->worker_index);
-		if (k->cur_tid)
-			wf_text_json_number(j, "thread", k->cur_tid);
-		if (k->call >= 0)
-			wf_text_json_number(j, "call", k->call);
-		wf_text_json_end(j, '}');
-	}
-	wf_text_json_end(j, ']');
-}
-
-static void json_events(struct wf_text_json *j, const struct wf_dump_view *v)
-{
-	wf_text_json_begin(j, "events", '[');
-	for (size_t i = 0; i < v->threads->nr_events; i++) {
-		const struct wf_dump_event *e = &v->threads->events[i];
-
-		wf_text_json_begin(j, NULL, '{');
-		wf_text_json_number(j, "cycles", (long long)e->cycles);
-		wf_text_json_number(j, "kernel_tid", e->kernel_tid);
-		wf_text_json_number(j, "thread", e->tid);
-		wf_text_json_string(j, "event", wf_layout_name(v->layout, "event", e->event));
-		json_hex(j, "a", e->a);
-		json_hex(j, "b", e->b);
-		wf_text_json_end(j, '}');
-	}
-	wf_text_json_end(j, ']');
-}
-
-void wf_print_json(const struct wf_dump_view *v)
-{
-	struct wf_text_json j = { .out = stdout };
-	const struct wf_threads *s = v->threads;
-	double up = uptime(v->target);
-
-	wf_text_json_begin(&j, NULL, '{');
-	wf_text_json_string(&j, "weft", WEFT_VERSION);
-	wf_text_json_string(&j, "program", v->target->program);
-	wf_text_json_number(&j, "pid", v->target->pid);
-	if (up >= 0)
-		wf_text_json_number(&j, "uptime_ms", (long long)(up * 1e3));
-	if (v->target->core_signal)
-		wf_text_json_number(&j, "signal", v->target->core_signal);
-	if (!v->target->is_core)
-		wf_text_json_number(&j, "stopped_us", v->target->stopped_us);
-	wf_text_json_bool(&j, "started", s->is_started);
-	wf_text_json_number(&j, "nr_threads", (long long)s->nr_alive);
-	json_workers(&j, v);
-	wf_text_json_begin(&j, "deadlocks", '[');
-	wf_deadlock_find(s, v->waits, json_circle, &j);
-	wf_text_json_end(&j, ']');
-	wf_text_json_begin(&j, "threads", '[');
-	for (size_t i = 0; i < s->nr_threads; i++)
-		json_thread(&j, v, &s->threads[i]);
-	wf_text_json_end(&j, ']');
-	json_events(&j, v);
-	wf_text_json_end(&j, '}');
 }
