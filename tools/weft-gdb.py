@@ -331,6 +331,8 @@ class WeftWorkers(gdb.Command):
             role = "door" if rt.field(k, "wf_kthread.is_door") else \
                 "worker" if rt.field(k, "wf_kthread.worker") else \
                 "in a call" if rt.field(k, "wf_kthread.insys") else "spare"
+            if not rt.field(k, "wf_kthread.tid"):
+                continue  # a spare that has ended
             has = f", has thread {rt.field(cur, 'wf_thread.tid')}" if cur else ""
             print(f"kernel thread {rt.field(k, 'wf_kthread.tid')}: {role}{has}")
 

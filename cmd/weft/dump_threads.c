@@ -255,6 +255,8 @@ static bool read_kthreads(struct wf_threads *s, const struct wf_layout *l,
 			.worker_index = -1,
 			.call = -1,
 		};
+		if (!k->tid)
+			continue; /* a spare that has ended */
 		if (k->cur)
 			k->cur_tid = (int64_t)wf_layout_fetch(l, t, k->cur, WF_L_T_TID);
 		if (k->worker)

@@ -4,8 +4,7 @@
  *
  * The caller makes the call itself; if it succeeds, every other kernel thread of ours (idle, spare, in a call,
  * the door) is kicked and makes it too, and the caller waits for all of them before it returns. A kernel
- * thread that is made meanwhile inherits from one that may not have changed yet: so the round is repeated
- * until no new one appeared.
+ * thread that is made meanwhile inherits from one that may not have changed yet; see ask_everybody().
  */
 #include "linux/abi.h"
 #include "linux/bind.h"
@@ -14,54 +13,64 @@
 #define SYSCALL_FUNCTION_BYTES 64
 
 static struct {
-	struct wf_spin turn;                /* one broadcast at a time */
-	long nr, args[3];                   /* (p) before seq */
-	uint32_t seq;                       /* (a) grows with every broadcast */
-	uint32_t is_open;                   /* (a) some have yet to answer */
-	uint32_t claimed[WF_MAX_KTHREADS];  /* (a) last seq each one set out to answer */
-	uint32_t answered[WF_MAX_KTHREADS]; /* (a) last seq each one has answered */
+	struct wf_spin turn; /* one broadcast at a time */
+	long nr, args[3];    /* (p) before seq */
+	uint32_t seq;        /* (a) grows with every broadcast */
+	uint32_t is_open;    /* (a) some have yet to answer */
 } broadcast;
 
 void lx_credentials_answer(struct wf_kthread *k)
 {
 	uint32_t seq = wf_load_acquire(&broadcast.seq);
-	uint32_t last = wf_load_acquire(&broadcast.claimed[k->index]);
+	uint32_t last = wf_load_acquire(&k->request_claimed);
 
 	/*
 	 * A kick may interrupt this very function on the same kernel thread and answer a later broadcast: so the
 	 * CAS claims the answer, and only forward.
 	 */
 	if (!wf_load_acquire(&broadcast.is_open) || (int32_t)(seq - last) <= 0 ||
-	    !wf_cas(&broadcast.claimed[k->index], &last, seq))
+	    !wf_cas(&k->request_claimed, &last, seq))
 		return;
 	(void)sys3(broadcast.nr, broadcast.args[0], broadcast.args[1], broadcast.args[2]);
-	wf_store_release(&broadcast.answered[k->index], seq);
+	wf_store_release(&k->request_answered, seq);
 }
 
-/* Kernel threads are never removed, so those below n are the same ones every time. */
+static bool owes_answer(struct wf_kthread *k, uint32_t seq)
+{
+	return wf_load_acquire(&k->tid) > 0 && wf_load_acquire(&k->request_answered) != seq;
+}
+
+/*
+ * A kernel thread that is made meanwhile has inherited the change, answers by itself when it begins, or is asked:
+ * a new one stands behind its maker, who is waited for first; an ended one that comes back is counted, and while
+ * one was on its way the round is repeated. A spare may end meanwhile; its tid is 0 then.
+ */
 static void ask_everybody(struct wf_kthread *self)
 {
-	uint32_t n, asked = 0, seq = broadcast.seq + 1;
+	uint32_t revivals, seq = broadcast.seq + 1;
 
-	broadcast.claimed[self->index] = seq;
+	wf_store_relaxed(&self->request_claimed, seq);
+	wf_store_release(&self->request_answered, seq);
 	wf_store_release(&broadcast.seq, seq);
 	wf_store_seq_cst(&broadcast.is_open, 1u);
-	while (asked < (n = wf_load_acquire(&wf_rt.nr_kthreads))) {
-		for (uint32_t i = asked; i < n; i++) {
+	do {
+		revivals = wf_load_seq_cst(&wf_rt.revivals);
+		for (uint32_t round = 0; wf_load_seq_cst(&wf_rt.nr_reviving); round++)
+			sys_relax(round);
+		/* All at once, then one after the other. */
+		for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {
 			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
 
-			if (k != self && wf_load_acquire(&k->tid) > 0)
+			if (owes_answer(k, seq))
 				(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK);
 		}
-		for (; asked < n; asked++) {
-			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[asked]);
+		for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {
+			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
 
-			for (uint32_t round = 0; k != self && wf_load_acquire(&k->tid) > 0 &&
-						 wf_load_acquire(&broadcast.answered[asked]) != seq;
-			     round++)
+			for (uint32_t round = 0; owes_answer(k, seq); round++)
 				sys_relax(round);
 		}
-	}
+	} while (wf_load_seq_cst(&wf_rt.revivals) != revivals);
 	wf_store_release(&broadcast.is_open, 0u);
 }
 

@@ -76,6 +76,7 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 		      const struct clone_args *args)
 {
+	wf_kthread_tie();
 	if (!(flags & CLONE_VM))
 		return sp ? clone_with_stack(f, flags, sp, args) : fork_process(f);
 	if (!sp)
@@ -85,6 +86,7 @@ long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 
 long sysc_fork(struct wf_frame *f)
 {
+	wf_kthread_tie();
 	return fork_process(f);
 }
 
@@ -93,6 +95,7 @@ void wf_linux_vfork_begin(struct wf_frame *f)
 {
 	(void)f;
 	wf_fd_all_shared();
+	wf_kthread_tie();
 	wf_self_kthread()->fork_mask = lx_self()->sig_mask;
 	wf_call_enter(true);
 }

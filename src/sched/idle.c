@@ -176,7 +176,7 @@ static void sleep_in_poller(struct wf_kthread *k)
 	if (!any_work(w)) {
 		k->count.idles++;
 		WF_TRACE(k, WF_EV_IDLE, nr, 0);
-		woken = wf_rt.io->poll(wf_timers_sleep());
+		woken = wf_rt_poll(wf_timers_sleep());
 		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
 		wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	}

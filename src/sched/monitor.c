@@ -119,7 +119,7 @@ int64_t wf_monitor_tick(int64_t now)
 		(void)wf_wheel_expire(&wf_rt.wheel, now);
 		/* A wake() that found its sleeper gone would suppress all others: take it back. */
 		if ((wf_rt.io->has_waiters() || wf_load_relaxed(&wf_rt.nr_searching)) &&
-		    wf_rt.io->poll(0)) {
+		    wf_rt_poll(0)) {
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);
 			wf_idle_wake();
 		}

@@ -8,6 +8,8 @@
 
 #include <signal.h>
 
+#define SPARES_KEPT 2
+
 struct wf_runtime wf_rt;
 
 #define MADV_GUARD_INSTALL 102
@@ -43,12 +45,16 @@ static struct wf_kthread *take_ended(void)
 			continue;
 		k = *at;
 		*at = k->next_spare;
+		/* Who looks at all kernel threads sees that one came; see credentials.c. */
+		wf_fetch_add(&wf_rt.nr_reviving, 1u);
+		wf_fetch_add(&wf_rt.revivals, 1u);
 		break;
 	}
 	wf_spin_unlock(&wf_rt.lock);
 	if (k)
 		*k = (struct wf_kthread){
 			.self = k,
+			.is_revived = true,
 			.stack = k->stack,
 			.altstack = k->altstack,
 			.save_area = k->save_area,
@@ -104,7 +110,34 @@ void wf_rt_add_spare(struct wf_kthread *k)
 	wf_spin_lock(&wf_rt.lock);
 	k->next_spare = wf_rt.spares;
 	wf_rt.spares = k;
+	wf_rt.nr_spares++;
 	wf_spin_unlock(&wf_rt.lock);
+}
+
+bool wf_rt_retire_spare(struct wf_kthread *k)
+{
+	struct wf_kthread **at = &wf_rt.spares;
+	bool ends = false;
+
+	wf_spin_lock(&wf_rt.lock);
+	while (wf_rt.nr_spares > SPARES_KEPT && *at && *at != k)
+		at = &(*at)->next_spare;
+	/* Not on the list: somebody has just taken it. */
+	if (wf_rt.nr_spares > SPARES_KEPT && *at) {
+		*at = k->next_spare;
+		wf_rt.nr_spares--;
+		k->next_spare = wf_rt.ended;
+		wf_rt.ended = k;
+		ends = true;
+	}
+	wf_spin_unlock(&wf_rt.lock);
+	return ends;
+}
+
+bool wf_rt_poll(int64_t timeout_ns)
+{
+	wf_own_kthread()->count.polls++;
+	return wf_rt.io->poll(timeout_ns);
 }
 
 static struct wf_kthread *take_spare(void)
@@ -113,8 +146,10 @@ static struct wf_kthread *take_spare(void)
 
 	wf_spin_lock(&wf_rt.lock);
 	k = wf_rt.spares;
-	if (k)
+	if (k) {
 		wf_rt.spares = k->next_spare;
+		wf_rt.nr_spares--;
+	}
 	wf_spin_unlock(&wf_rt.lock);
 	return k;
 }
@@ -126,10 +161,20 @@ static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
 	wf_store_release(&k->worker, w); /* pairs with the acquire in wf_worker_loop() */
 }
 
+static bool spawn(struct wf_kthread *k)
+{
+	bool was_revived = k->is_revived; /* it may end before we look again */
+	long tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k,
+					 &k->tid);
+
+	if (was_revived)
+		wf_fetch_sub(&wf_rt.nr_reviving, 1u);
+	return tid > 0;
+}
+
 bool wf_rt_carry(struct wf_worker *w, bool searching)
 {
 	struct wf_kthread *k = take_spare();
-	long tid;
 
 	if (k) {
 		attach(w, k, searching);
@@ -146,8 +191,7 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 		return false;
 	}
 	attach(w, k, searching);
-	tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k, &k->tid);
-	if (tid > 0)
+	if (spawn(k))
 		return true;
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
@@ -166,8 +210,7 @@ struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t)
 	k->bound = t;
 	k->cpu_began = 1; /* its clock begins at 0, and all of it is t's */
 	wf_store_release(&t->bound, k);
-	if (wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k, &k->tid) >
-	    0)
+	if (spawn(k))
 		return k;
 	wf_store_release(&t->bound, (struct wf_kthread *)NULL);
 	wf_rt_end_kthread(k);

@@ -41,7 +41,10 @@ struct wf_runtime {
 	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE);
 	struct wf_worker *vacant;  /* (q) */
 	struct wf_kthread *spares; /* (q) */
+	uint32_t nr_spares;        /* (q) */
 	struct wf_kthread *ended;  /* (q) may be used again once their tid is 0 */
+	uint32_t revivals;         /* (a) how often one of those came back, or began to */
+	uint32_t nr_reviving; /* (a) those that are just coming back: their tid is not known yet */
 
 	/* (a) written by the monitor and by idle workers */
 	int64_t coarse_now WF_ALIGNED(WF_CACHE_LINE);
@@ -94,6 +97,10 @@ void wf_rt_door_kicked(void);
 void wf_rt_make_vacant(struct wf_worker *w);
 struct wf_worker *wf_rt_take_vacant(void);
 void wf_rt_add_spare(struct wf_kthread *k);
+/* k waits as a spare for long. True: others are enough, it ends. */
+bool wf_rt_retire_spare(struct wf_kthread *k);
+/* wf_rt.io->poll(), counted. */
+bool wf_rt_poll(int64_t timeout_ns);
 
 /* A timer may be this late while every worker is busy. */
 #define WF_MONITOR_MIN_NS (50 * WF_US)

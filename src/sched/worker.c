@@ -13,6 +13,10 @@
 #include "sched/park.h"
 #include "sched/runtime.h"
 
+#include <errno.h>
+
+/* A burst of calls that block may leave many spares; those of the next burst come at once. */
+#define SPARE_LIFE_NS (5 * WF_SEC)
 #define POLL_EVERY_PICKS 61 /* a prime, so that it does not fall into step with a ring of threads */
 
 /*
@@ -129,7 +133,7 @@ void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t)
 
 void wf_worker_poll(void)
 {
-	if (wf_rt.io->has_waiters() && wf_rt.io->poll(0)) {
+	if (wf_rt.io->has_waiters() && wf_rt_poll(0)) {
 		/* We swallowed a wake-up meant for a sleeper, and are not asleep: pass it on. */
 		wf_fetch_sub(&wf_rt.nr_searching, 1u);
 		wf_idle_wake();
@@ -305,11 +309,20 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 	}
 }
 
-static void wait_as_spare(struct wf_kthread *k)
+/* True: nobody needed us for long, and the kernel thread is to end. */
+static bool wait_as_spare(struct wf_kthread *k)
 {
+	int64_t life = k->is_tied ? -1 : SPARE_LIFE_NS;
+
 	wf_rt_add_spare(k);
-	while (wf_load_acquire(&k->sleep_word))
-		(void)sys_futex_wait(&k->sleep_word, 1, -1);
+	while (wf_load_acquire(&k->sleep_word)) {
+		if (sys_futex_wait(&k->sleep_word, 1, life) != -ETIMEDOUT)
+			continue;
+		if (wf_rt_retire_spare(k))
+			return true;
+		life = -1; /* one of the few that stay, or just taken */
+	}
+	return false;
 }
 
 static void run_bound(struct wf_kthread *k)
@@ -338,7 +351,8 @@ void wf_worker_loop(void *arg)
 		if (WF_UNLIKELY(k->is_ending))
 			wf_bind_exit(k);
 		if (!wf_load_acquire(&k->worker)) {
-			wait_as_spare(k);
+			if (wait_as_spare(k))
+				return;
 			continue;
 		}
 		t = wf_idle_find_work(k);

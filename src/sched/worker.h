@@ -49,7 +49,12 @@ struct wf_kthread {
 	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
 	/* (o) in the vDSO on our behalf: a kick defers, as in our own text */
 	bool in_clock;
-	bool is_ending;          /* (o) its bound thread has ended */
+	bool is_ending;  /* (o) its bound thread has ended */
+	bool is_revived; /* by its maker: it had ended, and comes back */
+	/* (o) the kernel ties something of the program to it, which would end with it: see wf_kthread_tie() */
+	bool is_tied;
+	/* (a) the last request to all kernel threads that it set out to answer, and has answered; credentials.c */
+	uint32_t request_claimed, request_answered;
 	struct wf_thread *bound; /* (o) runs nothing else; see bind.h */
 	uint32_t bound_is_ready; /* (a) futex word */
 	int64_t bound_until;     /* (o) deadline of its park */
@@ -112,6 +117,18 @@ WF_INLINE struct wf_kthread *wf_own_kthread(void)
 	return (struct wf_kthread *)wf_cpu_gs_word(WF_KT_SELF);
 }
 
+/*
+ * The calling kernel thread must never end: a child that it made may have asked for a signal when its parent does
+ * (PR_SET_PDEATHSIG), its requests to io_uring would be cancelled.
+ */
+WF_INLINE void wf_kthread_tie(void)
+{
+	struct wf_kthread *k = wf_self_kthread();
+
+	if (k)
+		k->is_tied = true;
+}
+
 /* The running thread, on a kernel thread of ours. Stays right across parks: a thread is itself. */
 WF_INLINE struct wf_thread *wf_self(void)
 {
@@ -170,7 +187,7 @@ void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self);
 /* What t has used; exact from the first call on. */
 int64_t wf_account_cpu_ns(struct wf_thread *t);
 /* Loop of a kernel thread, on its own stack. */
-WF_NORETURN void wf_worker_loop(void *kthread);
+void wf_worker_loop(void *kthread);
 
 /* A call that may block in the kernel. certain: hand the worker on first. Pairs with wf_call_leave(). */
 void wf_call_enter(bool certain);

@@ -108,7 +108,10 @@ FUNC(wf_arch_context_start)
 	.cfi_endproc
 END_FUNC(wf_arch_context_start)
 
-/* long wf_arch_spawn_raw(flags, stack_top, tid): the child pops fn and arg from its stack and calls fn(arg). */
+/*
+ * long wf_arch_spawn_raw(flags, stack_top, tid): the child pops fn and arg from its stack and calls fn(arg); when
+ * that returns, it ends.
+ */
 FUNC(wf_arch_spawn_raw)
 	.cfi_startproc
 	.cfi_undefined %rip
@@ -123,6 +126,9 @@ FUNC(wf_arch_spawn_raw)
 	popq	%rdi
 	xorl	%ebp, %ebp
 	call	*%rax
+	movl	$60, %eax
+	xorl	%edi, %edi
+	syscall
 	ud2
 	.cfi_endproc
 END_FUNC(wf_arch_spawn_raw)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A burst of calls that only the kernel can answer, each on a kernel thread of its own: afterwards the process
+ * has few of them again; credentials change on all while they end and new ones are made.
+ */
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "check.h"
+
+#define NR_THREADS 40
+#define MOST_LEFT 12 /* workers, the door, two spares, and room */
+
+static char path[] = "/tmp/weft-spares-XXXXXX";
+static int held;
+static int nr_ready; /* atomic */
+
+static void *waits_for_lock(void *arg)
+{
+	int fd = (int)CHECK_SYS(open(path, O_RDWR));
+
+	ADD(&nr_ready, 1);
+	CHECK_SYS(flock(fd, LOCK_SH));
+	close(fd);
+	return arg;
+}
+
+static void burst(void)
+{
+	pthread_t t[NR_THREADS];
+
+	STORE(&nr_ready, 0);
+	CHECK_SYS(flock(held, LOCK_EX));
+	for (int i = 0; i < NR_THREADS; i++)
+		t[i] = start(waits_for_lock, NULL);
+	while (LOAD(&nr_ready) < NR_THREADS)
+		sched_yield();
+	let_others_block();
+	CHECK_SYS(flock(held, LOCK_UN));
+	for (int i = 0; i < NR_THREADS; i++)
+		join(t[i]);
+}
+
+/* What the kernel says, asked from another process. */
+static int kernel_threads(void)
+{
+	char name[64], line[256];
+	int pipe_fds[2], nr = -1;
+	pid_t pid, parent = getpid();
+
+	CHECK_SYS(pipe(pipe_fds));
+	pid = fork();
+	if (pid == 0) {
+		FILE *f;
+
+		snprintf(name, sizeof(name), "/proc/%d/status", parent);
+		f = fopen(name, "r");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "Threads: %d", &nr) == 1)
+				break;
+		_exit(write(pipe_fds[1], &nr, sizeof(nr)) != sizeof(nr));
+	}
+	CHECK_EQ(read(pipe_fds[0], &nr, sizeof(nr)), sizeof(nr));
+	reap(pid);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	return nr;
+}
+
+int main(void)
+{
+	held = (int)CHECK_SYS(mkstemp(path));
+	for (int round = 0; round < 2; round++) {
+		burst();
+		/* as long as it takes; run.py has a limit */
+		while (kernel_threads() > MOST_LEFT)
+			sleep_ns(100 * MS);
+		ok("few kernel threads are left");
+	}
+	burst();
+	unlink(path);
+	ok("they come back");
+	return finish();
+}
