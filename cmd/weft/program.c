@@ -191,6 +191,24 @@ static void check_interp(struct wf_program *p)
 		refuse(p, WF_EXIT_REFUSED, advice, "its loader %s is %s's", interp, libc);
 }
 
+static const char *machine_name(unsigned int machine)
+{
+	switch (machine) {
+	case EM_AARCH64:
+		return "AArch64";
+	case EM_ARM:
+		return "ARM";
+	case EM_PPC64:
+		return "PowerPC";
+	case EM_RISCV:
+		return "RISC-V";
+	case EM_S390:
+		return "s390";
+	default:
+		return "another machine";
+	}
+}
+
 static void check_elf(struct wf_program *p)
 {
 	const struct wf_binary *b = &p->binary;
@@ -200,7 +218,7 @@ static void check_elf(struct wf_program *p)
 		       "it is a 32-bit program%s", b->machine == EM_386 ? "" : " (x32)");
 	} else if (!b->is_64bit || !b->is_little_endian || b->machine != EM_X86_64) {
 		refuse(p, WF_EXIT_REFUSED, "weft runs only x86-64 programs; use a build for x86-64",
-		       "it is for another machine (ELF machine %u)", b->machine);
+		       "it is for %s (ELF machine %u)", machine_name(b->machine), b->machine);
 	} else if (b->type != ET_EXEC && b->type != ET_DYN) {
 		refuse(p, WF_EXIT_NOT_EXECUTABLE, "link it first",
 		       "it is an ELF file of type %u, not a program", b->type);
@@ -211,6 +229,10 @@ static void check_elf(struct wf_program *p)
 		       "it is a Go program");
 	} else if (b->has_interp) {
 		check_interp(p);
+	} else if (b->type == ET_DYN && b->has_dynamic && !(b->flags_1 & DF_1_PIE) &&
+		   (!b->soname || strcmp(b->soname, GLIBC_LOADER) != 0)) {
+		refuse(p, WF_EXIT_NOT_EXECUTABLE, "name a program that uses it",
+		       "it is a shared library, not a program");
 	} else if (!b->soname || strcmp(b->soname, GLIBC_LOADER) != 0) {
 		/* The loader itself has no loader, and does preload for the program that it is given. */
 		refuse(p, WF_EXIT_REFUSED,

@@ -75,7 +75,7 @@ class Refusals(CommandTest):
         self.refuse(self.with_loader("evil", b"/lib/ld\n\x1b[2Jx.so"), 125, "/lib/ld??[2Jx.so")
 
     def test_other_machines(self):
-        self.refuse(self.patched("arm", 18, struct.pack("<H", 183)), 125, "another machine")
+        self.refuse(self.patched("arm", 18, struct.pack("<H", 183)), 125, "AArch64")
         self.refuse(self.patched("big", 5, b"\2"), 125, "another machine")
         self.refuse(self.patched("x32", 4, b"\1"), 125, "32-bit")
         self.refuse(self.patched("i386", 4, b"\1") and
@@ -90,6 +90,10 @@ class Refusals(CommandTest):
         program = self.compile("go-note", note + PROGRAM)
         if program:
             self.refuse(program, 125, "Go program")
+
+    def test_shared_library(self):
+        library = self.compile("lib.so", "int one(void) { return 1; }", "-shared", "-fPIC")
+        self.refuse(library, 126, "shared library")
 
     def test_object_file(self):
         program = self.compile("object", PROGRAM, "-c")
