@@ -107,6 +107,7 @@ WF_PARKS long sysc_tgkill(struct wf_frame *f);
 WF_PARKS long sysc_timer_create(struct wf_frame *f);
 WF_PARKS long sysc_timer_delete(struct wf_frame *f);
 WF_PARKS long sysc_timer_getoverrun(struct wf_frame *f);
+WF_PARKS long sysc_timer_gettime(struct wf_frame *f);
 WF_PARKS long sysc_timer_settime(struct wf_frame *f);
 WF_PARKS long sysc_tkill(struct wf_frame *f);
 WF_PARKS long sysc_vmsplice(struct wf_frame *f);

@@ -9,6 +9,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/timers.h"
 #include "sched/timers.h"
 
 #include <signal.h>
@@ -50,6 +51,10 @@ static void dispatch(int sig, struct wf_siginfo *info)
 {
 	struct lx_thread *t = NULL;
 
+	if (sig == WF_SIG_KICK && info->code == SI_TIMER) {
+		lx_timer_cpu_expired(info->timer.timer_id);
+		return;
+	}
 	if (wf_is_kick(sig, info)) {
 		wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
 		lx_credentials_answer(wf_rt.door);

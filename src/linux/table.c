@@ -94,6 +94,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_epoll_wait] = { sysc_epoll_wait },
 	[__NR_set_tid_address] = { sysc_set_tid_address },
 	[__NR_timer_create] = { sysc_timer_create },
+	[__NR_timer_gettime] = { sysc_timer_gettime },
 	[__NR_timer_settime] = { sysc_timer_settime },
 	[__NR_timer_delete] = { sysc_timer_delete },
 	[__NR_timer_getoverrun] = { sysc_timer_getoverrun },

@@ -14,25 +14,18 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/cpuclock.h"
+#include "linux/timers.h"
 
 #include <signal.h>
 
 #define MAX_TIMERS 1024
 #define ITIMER_REAL 0
 
-struct timerspec_k {
-	struct __kernel_timespec interval, value;
-};
-
 struct timerval_k {
 	struct {
 		int64_t sec, usec;
 	} interval, value;
-};
-
-struct sigevent_k {
-	uint64_t value;
-	int signo, notify, tid, pad[11];
 };
 
 /* Numbers of the kernel grow with every timer that the process makes: a table by number would fill up. */
@@ -69,13 +62,49 @@ static bool remember(int id, int signo, uint32_t tid)
 	return has_room;
 }
 
+static long create_on_cpu(struct wf_frame *f, struct lx_thread *clock)
+{
+	struct lx_sigevent ev = { .notify = SIGEV_SIGNAL, .signo = SIGALRM };
+	uint32_t tid = 0;
+	int id = 0;
+	long ret;
+
+	if (WF_ARG1(f) && wf_arch_copy(&ev, (const void *)WF_ARG1(f), sizeof(ev)) < 0)
+		return -EFAULT;
+	if (ev.notify == SIGEV_NONE)
+		ev.signo = SIGALRM; /* any: none is sent */
+	if (ev.notify == SIGEV_THREAD_ID) {
+		tid = (uint32_t)ev.tid;
+		if (!tid || !lx_by_tid(tid))
+			return -EINVAL;
+	}
+	ret = lx_timer_cpu_create(clock, &ev, !WF_ARG1(f), &id);
+	if (ret < 0)
+		return ret;
+	if (ev.notify != SIGEV_NONE && !remember(id, ev.signo, tid)) {
+		lx_timer_cpu_delete(id);
+		(void)sys1(__NR_timer_delete, id);
+		return -EAGAIN;
+	}
+	return wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
+}
+
 long sysc_timer_create(struct wf_frame *f)
 {
-	struct sigevent_k ev;
+	struct lx_sigevent ev;
+	struct lx_thread *clock;
 	uint32_t tid;
 	int id = 0;
 	long ret;
 
+	switch (lx_cpuclock_thread((int)WF_ARG0(f), &clock)) {
+	case LX_CLOCK_THREAD:
+		return create_on_cpu(f, clock);
+	case LX_CLOCK_DEAD:
+		return -EINVAL;
+	case LX_CLOCK_KERNEL:
+		break;
+	}
 	if (!WF_ARG1(f)) {
 		ret = lx_raw(f);
 		if (ret == 0 && wf_arch_copy(&id, (const void *)WF_ARG2(f), sizeof(id)) == 0)
@@ -113,6 +142,7 @@ long sysc_timer_delete(struct wf_frame *f)
 
 	if (ret < 0)
 		return ret;
+	lx_timer_cpu_delete(id);
 	lx_door_pass();
 	wf_spin_lock(&timers.lock);
 	i = find(id);
@@ -140,11 +170,17 @@ static void expect(int id)
 long sysc_timer_settime(struct wf_frame *f)
 {
 	int id = (int)WF_ARG0(f);
-	struct timerspec_k old;
+	struct lx_timerspec old, fresh;
 	long ret;
 
 	expect(id);
-	ret = sys4(__NR_timer_settime, id, WF_ARG1(f), WF_ARG2(f), &old);
+	if (lx_timer_cpu_owns(id)) {
+		if (wf_arch_copy(&fresh, (const void *)WF_ARG2(f), sizeof(fresh)) < 0)
+			return WF_ARG2(f) ? -EFAULT : -EINVAL;
+		ret = lx_timer_cpu_settime(id, (int)WF_ARG1(f), &fresh, &old);
+	} else {
+		ret = sys4(__NR_timer_settime, id, WF_ARG1(f), WF_ARG2(f), &old);
+	}
 	if (ret < 0)
 		return ret;
 	if (!(old.value.tv_sec | old.value.tv_nsec) || old.interval.tv_sec | old.interval.tv_nsec) {
@@ -152,6 +188,17 @@ long sysc_timer_settime(struct wf_frame *f)
 		lx_signal_drop_timer(id);
 	}
 	return WF_ARG3(f) ? wf_arch_copy((void *)WF_ARG3(f), &old, sizeof(old)) : ret;
+}
+
+long sysc_timer_gettime(struct wf_frame *f)
+{
+	struct lx_timerspec now;
+	long ret;
+
+	if (!lx_timer_cpu_owns((int)WF_ARG0(f)))
+		return lx_raw(f);
+	ret = lx_timer_cpu_gettime((int)WF_ARG0(f), &now);
+	return ret < 0 ? ret : wf_arch_copy((void *)WF_ARG1(f), &now, sizeof(now));
 }
 
 long sysc_timer_getoverrun(struct wf_frame *f)
@@ -221,4 +268,5 @@ struct lx_thread *lx_timer_target(int timer_id)
 void lx_timer_forget(void)
 {
 	__builtin_memset(&timers, 0, sizeof(timers));
+	lx_timer_cpu_forget();
 }

@@ -138,8 +138,67 @@ static void *asks_rusage(void *arg)
 	return arg;
 }
 
+static int nr_expired, expired_value;
+
+static void on_expiry(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	CHECK_EQ(sig, SIGUSR1);
+	CHECK_EQ(info->si_code, SI_TIMER);
+	STORE(&expired_value, info->si_value.sival_int);
+	ADD(&nr_expired, 1);
+}
+
+static void on_clock(clockid_t clock, int notify)
+{
+	struct itimerspec spec = { .it_value.tv_nsec = 20 * MS, .it_interval.tv_nsec = 10 * MS };
+	struct itimerspec left;
+	struct sigevent event = { .sigev_notify = notify, .sigev_signo = SIGUSR1 };
+	int64_t before;
+	timer_t timer;
+
+	event.sigev_value.sival_int = 77;
+	event._sigev_un._tid = gettid();
+	STORE(&nr_expired, 0);
+	CHECK_SYS(timer_create(clock, &event, &timer));
+	CHECK_SYS(timer_gettime(timer, &left));
+	CHECK_EQ(left.it_value.tv_nsec + left.it_value.tv_sec, 0);
+	before = clock_ns(clock);
+	CHECK_SYS(timer_settime(timer, 0, &spec, NULL));
+	/* time that passes is not time that is used */
+	sleep_ns(60 * MS);
+	CHECK(clock_ns(clock) >= before + 20 * MS || !LOAD(&nr_expired));
+	CHECK_SYS(timer_gettime(timer, &left));
+	CHECK(left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 20 * MS);
+	CHECK_EQ(left.it_interval.tv_nsec, 10 * MS);
+	while (LOAD(&nr_expired) < 3)
+		for (volatile int i = 0; i < 1000; i++)
+			;
+	CHECK(clock_ns(clock) >= before + 40 * MS);
+	CHECK_EQ(expired_value, 77);
+	spec.it_interval.tv_nsec = spec.it_value.tv_nsec = 0;
+	CHECK_SYS(timer_settime(timer, 0, &spec, &left));
+	CHECK_EQ(left.it_interval.tv_nsec, 10 * MS);
+	STORE(&nr_expired, 0);
+	burn(30 * MS);
+	CHECK_EQ(nr_expired, 0);
+	CHECK_SYS(timer_delete(timer));
+	CHECK_ERRNO(timer_gettime(timer, &left), EINVAL);
+}
+
+static void *has_timers(void *arg)
+{
+	clockid_t clock;
+
+	on_clock(CLOCK_THREAD_CPUTIME_ID, SIGEV_SIGNAL);
+	CHECK_PT(pthread_getcpuclockid(pthread_self(), &clock));
+	on_clock(clock, SIGEV_THREAD_ID);
+	return arg;
+}
+
 int main(void)
 {
+	struct sigaction sa = { .sa_sigaction = on_expiry, .sa_flags = SA_SIGINFO | SA_RESTART };
 	int64_t process = clock_ns(CLOCK_PROCESS_CPUTIME_ID), main_clock, sum = 0, used;
 	struct tms tms;
 	pthread_t t[NR];
@@ -172,6 +231,11 @@ int main(void)
 
 	join(start(asks_rusage, NULL));
 	ok("getrusage");
+
+	sigaction(SIGUSR1, &sa, NULL);
+	join(start(has_timers, NULL));
+	has_timers(NULL);
+	ok("timers");
 
 	sum = own_ns();
 	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * POSIX timers: what timer.c and timercpu.c share.
+ */
+#ifndef WF_LINUX_TIMERS_H
+#define WF_LINUX_TIMERS_H
+
+#include "linux/abi.h"
+
+#define LX_SI_TIMER -2
+
+struct lx_timerspec {
+	struct __kernel_timespec interval, value;
+};
+
+struct lx_sigevent {
+	uint64_t value;
+	int signo, notify, tid, pad[11];
+};
+
+/* Timers on the CPU clock of a thread; timercpu.c. Numbers are the kernel's, as for all timers. */
+long lx_timer_cpu_create(struct lx_thread *clock, const struct lx_sigevent *ev, bool value_is_id,
+			 int *out_id);
+bool lx_timer_cpu_owns(int id);
+long lx_timer_cpu_gettime(int id, struct lx_timerspec *out);
+long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
+			  struct lx_timerspec *old);
+void lx_timer_cpu_delete(int id);
+/* By the door: the wall clock has passed what was left. */
+void lx_timer_cpu_expired(int id);
+void lx_timer_cpu_forget(void);
+
+#endif
