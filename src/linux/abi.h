@@ -115,6 +115,7 @@ struct lx_process {
 	/* (c) of the main thread when it became one of many, and so of every kernel thread for all */
 	uint32_t base_policy;
 	int32_t base_priority, base_nice;
+	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
 

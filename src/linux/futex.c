@@ -424,7 +424,8 @@ static WF_NOINLINE long any_operation(struct wf_frame *f)
 			return -EINVAL;
 		val = wake_count(val);
 		ret = (long)lx_futex_wake(addr, val, cmd == FUTEX_WAKE ? ~0u : val3);
-		if (is_shared && (uint32_t)ret < val) {
+		/* Waiters of other processes; those that share our memory wait in private, too. */
+		if ((is_shared || wf_load_relaxed(&lx.has_vm_child)) && (uint32_t)ret < val) {
 			long more = sys6(__NR_futex, addr, op, val - (uint32_t)ret, 0, 0, val3);
 
 			return more < 0 ? more : ret + more;
@@ -478,7 +479,7 @@ long sysc_futex(struct wf_frame *f)
 
 	if (lx_futex_check_address(addr) < 0)
 		return any_operation(f);
-	if (WF_ARG1(f) == FUTEX_WAKE_PRIVATE)
+	if (WF_ARG1(f) == FUTEX_WAKE_PRIVATE && !wf_load_relaxed(&lx.has_vm_child))
 		return (long)lx_futex_wake(addr, wake_count((uint32_t)WF_ARG2(f)), ~0u);
 	if (!WF_ARG3(f)) {
 		if (op == FUTEX_WAIT_BITSET_PRIVATE)

@@ -58,6 +58,8 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	if (wf_arch_copy(frame, f, sizeof(*f)) < 0)
 		return -EFAULT;
 	wf_fd_all_shared();
+	if (is_ours && flags & CLONE_VM && !(flags & CLONE_VFORK))
+		wf_store_relaxed(&lx.has_vm_child, true);
 	if (is_ours)
 		wf_call_enter(flags & CLONE_VFORK);
 	if (args) {
