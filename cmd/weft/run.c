@@ -30,6 +30,14 @@
 #define STACK_TUNABLE "glibc.pthread.stack_cache_size"
 #define STACK_CACHE_BYTES "137438953472"
 
+/*
+ * The runtime of AddressSanitizer ends a program in which another library is loaded before it. We define none
+ * of the functions that it replaces. Its leak checker looks for threads among the kernel's, finds only main and
+ * calls a leak what the stacks of the others hold. Programs that the program starts may have it, too.
+ */
+#define ASAN_ORDER "verify_asan_link_order"
+#define ASAN_LEAKS "detect_leaks"
+
 static const char run_help[] =
 	"Usage: weft run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 	"\n"
@@ -182,15 +190,15 @@ static bool has_preload(const char *list, const char *library)
 	return false;
 }
 
-/* The user's own value of the tunable stays: he may have a reason. */
-static bool has_tunable(const char *list)
+/* The user's own value of an option stays: he may have a reason. */
+static bool has_option(const char *list, const char *name)
 {
-	size_t len = strlen(STACK_TUNABLE);
+	size_t len = strlen(name);
 
 	while (*list) {
 		size_t item = strcspn(list, ":");
 
-		if (item > len && memcmp(list, STACK_TUNABLE "=", len + 1) == 0)
+		if (item > len && memcmp(list, name, len) == 0 && list[len] == '=')
 			return true;
 		list += item + (list[item] != '\0');
 	}
@@ -219,11 +227,16 @@ static void set_environment(const struct run_options *o, const char *library)
 {
 	const char *preload = getenv("LD_PRELOAD");
 	const char *tunables = getenv("GLIBC_TUNABLES");
+	const char *asan = getenv("ASAN_OPTIONS");
 
 	if (!preload || !has_preload(preload, library))
 		set_joined("LD_PRELOAD", library, preload);
-	if (!tunables || !has_tunable(tunables))
+	if (!tunables || !has_option(tunables, STACK_TUNABLE))
 		set_joined("GLIBC_TUNABLES", tunables, STACK_TUNABLE "=" STACK_CACHE_BYTES);
+	if (!asan || !has_option(asan, ASAN_ORDER))
+		set_joined("ASAN_OPTIONS", asan, ASAN_ORDER "=0");
+	if (!asan || !has_option(asan, ASAN_LEAKS))
+		set_joined("ASAN_OPTIONS", getenv("ASAN_OPTIONS"), ASAN_LEAKS "=0");
 	if (o->workers)
 		set_number("WEFT_WORKERS", o->workers);
 	if (o->has_stats)

@@ -22,6 +22,10 @@ import run  # noqa: E402
 
 COMMON = ["-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-pthread"]
 LIBS = ["-ldl", "-lrt", "-lm"]
+LINK = {
+    "lib_syscalls_execstack.c": ["-Wl,-z,execstack"],
+    "lib_syscalls_textrel.c": ["-Wl,-z,notext"],
+}  # the same in meson.build
 
 
 def command_for(source, target):
@@ -29,7 +33,8 @@ def command_for(source, target):
     cxx = [os.environ.get("CXX", "g++"), "-std=gnu++17"]
     compiler = cxx if source.endswith(".cc") else c
     kind = ["-shared", "-fPIC"] if os.path.basename(source).startswith("lib_") else []
-    return compiler + COMMON + kind + ["-o", target, source] + LIBS
+    link = LINK.get(os.path.basename(source), []) + LIBS
+    return compiler + COMMON + kind + ["-o", target, source] + link
 
 
 def is_current(target, sources):

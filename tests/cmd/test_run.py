@@ -56,6 +56,7 @@ class Run(CommandTest):
         env = self.program_env(WEFT_WORKERS="5")
         for name in ("LD_PRELOAD", "GLIBC_TUNABLES"):
             del env[name]
+        self.assertEqual(env.pop("ASAN_OPTIONS"), before.pop("ASAN_OPTIONS") + ":detect_leaks=0")
         self.assertEqual({k: env[k] for k in before}, before)
         self.assertEqual(set(env) - set(before), set())
 
@@ -78,6 +79,15 @@ class Run(CommandTest):
     def test_the_users_stack_cache_is_kept(self):
         own = "glibc.pthread.stack_cache_size=4096:glibc.malloc.arena_max=2"
         self.assertEqual(self.program_env(GLIBC_TUNABLES=own)["GLIBC_TUNABLES"], own)
+
+    def test_options_of_asan_are_kept(self):
+        def options(**own):
+            return self.program_env(**own)["ASAN_OPTIONS"]
+        self.assertEqual(options(ASAN_OPTIONS=None), "verify_asan_link_order=0:detect_leaks=0")
+        self.assertEqual(options(ASAN_OPTIONS="a=1:detect_leaks=1"),
+                         "a=1:detect_leaks=1:verify_asan_link_order=0")
+        own = "verify_asan_link_order=1:detect_leaks=1"
+        self.assertEqual(options(ASAN_OPTIONS=own), own)
 
     def test_weft_0_changes_no_byte(self):
         env = self.environment(WEFT="0", LD_PRELOAD="", ODD="a=b\n\x01")

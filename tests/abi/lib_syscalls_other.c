@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lib_syscalls.c as another file. */
+#include "lib_syscalls.c"
