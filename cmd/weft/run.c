@@ -48,12 +48,13 @@ static const char run_help[] =
 	"  --stats        print counters on standard error when the program ends\n"
 	"  --trace FILE   write the scheduler's events to FILE\n"
 	"  --seed N       make scheduling decisions from the seed N, to repeat a run\n"
+	"  --children=no  what PROGRAM executes runs without weft (default: yes, under weft as well)\n"
 	"  --help         show this text\n"
 	"\n"
 	"Environment:\n"
 	"  WEFT=0         run the program as if weft were not there\n"
 	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
-	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED\n"
+	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_CHILDREN\n"
 	"                 what the options set; an option wins\n"
 	"\n"
 	"Exit status: that of PROGRAM; 125 if weft refuses or fails, 126 if PROGRAM cannot be\n"
@@ -62,7 +63,7 @@ static const char run_help[] =
 struct run_options {
 	unsigned long workers; /* 0: not given */
 	bool has_stats, has_seed;
-	const char *trace;
+	const char *trace, *children;
 	unsigned long long seed;
 };
 
@@ -90,6 +91,7 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		{ "stats", no_argument, NULL, 's' },
 		{ "trace", required_argument, NULL, 't' },
 		{ "seed", required_argument, NULL, 'S' },
+		{ "children", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -127,6 +129,13 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 			}
 			out->has_seed = true;
 			out->seed = number;
+			break;
+		case 'c':
+			if (strcmp(optarg, "yes") && strcmp(optarg, "no")) {
+				wf_cmd_error("run: --children takes yes or no, not '%s'", optarg);
+				return WF_EXIT_REFUSED;
+			}
+			out->children = optarg;
 			break;
 		case 'h':
 			fputs(run_help, stdout);
@@ -245,6 +254,8 @@ static void set_environment(const struct run_options *o, const char *library)
 		set_trace(o->trace);
 	if (o->has_seed)
 		set_number("WEFT_SEED", o->seed);
+	if (o->children)
+		set_or_die("WEFT_CHILDREN", o->children);
 }
 
 static int exec_failed(const char *name)

@@ -9,6 +9,7 @@
  */
 #include "arch/x86_64/cpu.h"
 #include "base/fmt.h"
+#include "gate/children.h"
 #include "gate/modules.h"
 #include "gate/table.h"
 #include "linux/abi.h"
@@ -145,7 +146,7 @@ static const char *patch_all(void)
 	return ret < 0 ? why_not(ret) : NULL;
 }
 
-__attribute__((constructor)) static void attach(void)
+static void prepare(void)
 {
 	const char *off = getenv("WEFT"), *stats = getenv("WEFT_STATS"),
 		   *trace = getenv("WEFT_TRACE");
@@ -196,4 +197,13 @@ __attribute__((constructor)) static void attach(void)
 	ret = wf_modules_patch_first(dlsym(RTLD_DEFAULT, "syscall"));
 	if (ret < 0)
 		stay_native(why_not(ret));
+}
+
+__attribute__((constructor)) static void attach(void)
+{
+	const char *children = getenv("WEFT_CHILDREN");
+
+	prepare();
+	if (children && !strcmp(children, "no"))
+		wf_children_leave();
 }

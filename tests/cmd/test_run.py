@@ -63,6 +63,11 @@ class Run(CommandTest):
     def test_option_wins_over_environment(self):
         self.assertEqual(self.program_env("--workers=2", WEFT_WORKERS="5")["WEFT_WORKERS"], "2")
 
+    def test_children_is_yes_or_no(self):
+        for word in ("yes", "no"):
+            self.assertEqual(self.program_env("--children", word)["WEFT_CHILDREN"], word)
+        self.assertEqual(self.weft("run", "--children=some", "true").returncode, 125)
+
     def test_other_preloads_are_kept(self):
         other = self.compile("libother.so", "int other;", "-shared", "-fPIC")
         env = self.program_env(LD_PRELOAD=other)

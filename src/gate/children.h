@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `weft run --children=no`: what the program executes runs without weft.
+ */
+#ifndef WF_GATE_CHILDREN_H
+#define WF_GATE_CHILDREN_H
+
+/* Take out of the environment what `weft run` put there. Before main(), with libc at hand. */
+void wf_children_leave(void);
+
+#endif
