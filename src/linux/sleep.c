@@ -90,6 +90,8 @@ long sysc_clock_nanosleep(struct wf_frame *f)
 	struct lx_thread *t;
 	long ret;
 
+	if (clock == 3 /* CLOCK_THREAD_CPUTIME_ID */)
+		return -EOPNOTSUPP; /* one's own clock stands still then */
 	switch (lx_cpuclock_thread(clock, &t)) {
 	case LX_CLOCK_DEAD:
 		return -EINVAL;

@@ -194,6 +194,8 @@ long sysc_recvmsg(struct wf_frame *f)
 }
 
 /* The time limit of recvmmsg() is looked at after each message, and what is left of it is stored. */
+#define MSG_CMSG_COMPAT 0x80000000u /* the kernel's own */
+
 struct mmsg_time {
 	struct __kernel_timespec *user;
 	int64_t deadline;
@@ -220,6 +222,8 @@ long sysc_recvmmsg(struct wf_frame *f)
 	struct lx_fdwait w;
 	long ret = 0;
 
+	if (!nr || flags & MSG_CMSG_COMPAT)
+		return lx_raw(f); /* an error, or a look at the descriptor and no more */
 	if (time.user) {
 		ret = lx_deadline_relative(time.user, &time.deadline);
 		if (ret < 0)

@@ -27,6 +27,7 @@ EXIT_SKIP = 77
 PR_SET_CHILD_SUBREAPER = 36
 LEFTOVER_GRACE_S = 2.0
 MAX_SHOWN_BYTES = 8000
+MAX_SHOWN_LINES = 200
 
 
 class Result:
@@ -176,16 +177,21 @@ def show_status(status):
     return "exit status %d" % status
 
 
+def lines_of(data):
+    return data.decode("utf-8", "replace").splitlines()
+
+
 def shown(data):
-    text = data[-MAX_SHOWN_BYTES:].decode("utf-8", "replace")
-    return text.splitlines()
+    return lines_of(data[-MAX_SHOWN_BYTES:])
 
 
 def difference(reference, got):
     if reference == got:
         return []
-    return list(difflib.unified_diff(shown(reference), shown(got), "native stdout",
-                                     "stdout under weft", lineterm="", n=1))
+    # All of both: what is too long to be shown is still different.
+    lines = list(difflib.unified_diff(lines_of(reference), lines_of(got), "native stdout",
+                                      "stdout under weft", lineterm="", n=1))
+    return lines[:MAX_SHOWN_LINES] or ["stdout differs in its line ends"]
 
 
 def default_timeout():
