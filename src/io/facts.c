@@ -97,12 +97,13 @@ static void set_note(int fd, uint8_t note, bool is_set)
 
 bool wf_fd_is_direct(int fd)
 {
-	return has_note(fd, WF_FD_NOTE_DIRECT);
-}
+	if (!has_note(fd, WF_FD_NOTE_FLAGS)) {
+		long flags = sys2(__NR_fcntl, fd, F_GETFL);
 
-void wf_fd_note_direct(int fd, bool is_direct)
-{
-	set_note(fd, WF_FD_NOTE_DIRECT, is_direct);
+		set_note(fd, WF_FD_NOTE_DIRECT, flags >= 0 && flags & O_DIRECT);
+		set_note(fd, WF_FD_NOTE_FLAGS, true);
+	}
+	return has_note(fd, WF_FD_NOTE_DIRECT);
 }
 
 bool wf_fd_lacks_nowait(int fd)
@@ -140,6 +141,7 @@ void wf_fd_changed(int fd)
 	wf_spin_lock(&e->lock);
 	e->known &= KNOWN_PROTOCOL;
 	e->change++;
+	wf_store_relaxed(&e->file_notes, (uint8_t)(e->file_notes & ~WF_FD_NOTE_FLAGS));
 	wf_spin_unlock(&e->lock);
 }
 

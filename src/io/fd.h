@@ -103,9 +103,8 @@ void wf_fd_changed(int fd);
 /* The file has another number too, or an owner elsewhere; all files have, when the process forks. */
 void wf_fd_shared(int fd);
 void wf_fd_all_shared(void);
-/* Of a file: opened with O_DIRECT; known not to take RWF_NOWAIT. Only for speed: a duplicate forgets it. */
+/* Of a file: it has O_DIRECT; it is known not to take RWF_NOWAIT. Only for speed: may be of some time ago. */
 bool wf_fd_is_direct(int fd);
-void wf_fd_note_direct(int fd, bool is_direct);
 bool wf_fd_lacks_nowait(int fd);
 void wf_fd_note_lacks_nowait(int fd);
 /* A read, begun when seq events were seen, got less than it asked for. */

@@ -12,8 +12,9 @@
 enum fd_file_note {
 	WF_FD_NOTE_DIRECT = 1,
 	WF_FD_NOTE_NO_NOWAIT = 2,
-	WF_FD_NOTE_OWN = 4,  /* the runtime's: a file that outlived its number */
-	WF_FD_NOTE_SEEN = 8, /* some call looked at the generation */
+	WF_FD_NOTE_OWN = 4,    /* the runtime's: a file that outlived its number */
+	WF_FD_NOTE_SEEN = 8,   /* some call looked at the generation */
+	WF_FD_NOTE_FLAGS = 16, /* DIRECT was asked for */
 };
 
 /* Locking: an entry's lock is innermost but for the run queue's, which wf_unpark() takes below it. */

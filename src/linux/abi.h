@@ -185,6 +185,8 @@ enum lx_restart {
 };
 WF_PARKS long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart);
 WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);
+/* One that waits for a disk, and so is back soon. */
+WF_PARKS long lx_disk(struct wf_frame *f);
 /*
  * The same for a call that loses nothing when it is interrupted: when it lasts, the monitor ends it instead of
  * taking the worker. Then, if it had done nothing yet, it returns -EINTR, and the caller waits in a way that

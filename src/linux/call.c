@@ -22,14 +22,23 @@ long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
  * handler: the decision is ours, by the program's own SA_RESTART. A signal that came before the call began is
  * as one that came before the program made it: its handler runs, then the call. Most calls never end with EINTR.
  */
-static long call_once(struct lx_thread *self, long nr, const long args[6], bool certain)
+enum how {
+	CALL_WATCHED,
+	CALL_HANDED_ON,
+	CALL_LAZY
+};
+
+static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
 {
 	long ret;
 
 	self->base.wait_kind = WF_WAIT_CALL;
 	self->base.wait_what = (uint64_t)nr;
 	self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
-	wf_call_enter(certain);
+	if (how == CALL_LAZY)
+		wf_call_enter_lazy();
+	else
+		wf_call_enter(how == CALL_HANDED_ON);
 	ret = wf_arch_raw_call(nr, args, &self->base.attention);
 	if (WF_UNLIKELY(ret < 0))
 		lx_signal_take_raised(ret);
@@ -47,7 +56,7 @@ static void forget_resched(struct lx_thread *self)
 		lx_bind_rethink(self, true);
 }
 
-long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart)
+static long call_through(long nr, const long args[6], enum how how, enum lx_restart restart)
 {
 	struct lx_thread *self = lx_self();
 
@@ -55,7 +64,7 @@ long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart
 		long ret;
 
 		forget_resched(self);
-		ret = call_once(self, nr, args, certain);
+		ret = call_once(self, nr, args, how);
 		if (ret != -EINTR && ret != -ERESTARTNOINTR)
 			return ret;
 		if (!lx_signal_is_waiting(self))
@@ -64,6 +73,19 @@ long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart
 			return ret;
 		return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
 	}
+}
+
+long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart)
+{
+	return call_through(nr, args, certain ? CALL_HANDED_ON : CALL_WATCHED, restart);
+}
+
+long lx_disk(struct wf_frame *f)
+{
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+
+	return call_through((long)f->nr, args, CALL_LAZY, LX_RESTART_SYS);
 }
 
 /* Interrupted: by a signal for the program, or because it lasted: -EINTR. */
@@ -83,7 +105,7 @@ long lx_breakable_call(long nr, const long args[6])
 
 	forget_resched(self);
 	wf_store_relaxed(&self->base.breaks_call, true);
-	ret = call_once(self, nr, args, false);
+	ret = call_once(self, nr, args, CALL_WATCHED);
 	wf_store_relaxed(&self->base.breaks_call, false);
 	return broken(self, ret);
 }
@@ -107,7 +129,7 @@ long lx_brief(struct wf_frame *f)
 	wf_timer_init(&self->base.timer, end_brief_call);
 	if (wf_wheel_add(&wf_rt.wheel, &self->base.timer, deadline))
 		wf_timers_first(deadline);
-	ret = call_once(self, (long)f->nr, args, true);
+	ret = call_once(self, (long)f->nr, args, CALL_HANDED_ON);
 	wf_wheel_cancel(&wf_rt.wheel, &self->base.timer);
 	return broken(self, ret);
 }

@@ -59,7 +59,6 @@ long sysc_fcntl(struct wf_frame *f)
 	switch (WF_ARG1(f)) {
 	case F_SETFL:
 		wf_fd_changed(fd);
-		wf_fd_note_direct(fd, WF_ARG2(f) & O_DIRECT);
 		break;
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:

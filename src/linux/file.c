@@ -2,21 +2,25 @@
 /*
  * Reading and writing files, and calls that wait for the disk.
  *
- * A file is never "ready" later: a call is made on the thread itself. Two cases are worth the price of handing
- * the worker on first (10 to 20 us), so that others can run while the disk works: a buffered read that the
- * page cache cannot answer, and any transfer with O_DIRECT. Nothing is paid while nobody waits for the worker:
- * then the call is only watched, and the monitor takes the worker when it lasts. So a read from the page cache
- * never leaves the thread, and as many reads are on their way as there are threads that make them.
+ * A file is never "ready" later: a call is made on the thread itself. In two cases it leaves its worker to others
+ * first: a buffered read that the page cache cannot answer, and any transfer with O_DIRECT. Nothing is paid while
+ * nobody waits for the worker, and nobody else waits for the disk: then the call is only watched, and the monitor
+ * takes the worker when it lasts. So a read from the page cache never leaves the thread, and as many reads are on
+ * their way as there are threads that make them.
+ *
+ * Considered and dropped: to hand the worker on as for a lock. The next carrier slept in the poller with it, and
+ * whoever came back from the disk 100 us later had to wake that one: a quarter of NPTL's reads per second.
  */
 #include "linux/calls.h"
 #include "linux/fdwait.h"
 
-/* Somebody else could use our worker now. */
+/* Somebody else could use our worker now, or when the disk has answered. */
 static bool is_wanted(void)
 {
 	struct wf_worker *w = wf_own_kthread()->worker;
 
-	return w && (wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox)); /* none: bound */
+	return w && (wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox) ||
+		     wf_load_relaxed(&wf_rt.nr_lazy)); /* no worker: bound */
 }
 
 /* The rest of a read of which the page cache had the first done bytes, or the file no more. */
@@ -45,7 +49,7 @@ long sysc_file_read(struct wf_frame *f)
 	if (!is_wanted())
 		return lx_blocking(f, false);
 	if (wf_fd_is_direct(fd))
-		return lx_blocking(f, true);
+		return lx_disk(f);
 	/* A vector in parts would have to be taken apart; a negative position is an error of the program's. */
 	if ((f->nr != __NR_read && f->nr != __NR_pread64) || wf_fd_lacks_nowait(fd) ||
 	    (f->nr == __NR_pread64 && (int64_t)WF_ARG3(f) < 0))
@@ -56,17 +60,17 @@ long sysc_file_read(struct wf_frame *f)
 		return lx_blocking(f, false);
 	}
 	if (ret == -EAGAIN)
-		return lx_blocking(f, true);
+		return lx_disk(f);
 	return ret > 0 && (size_t)ret < WF_ARG2(f) ? read_rest(f, (size_t)ret) : ret;
 }
 
 long sysc_file_write(struct wf_frame *f)
 {
-	return lx_blocking(f, is_wanted() && wf_fd_is_direct((int)WF_ARG0(f)));
+	return is_wanted() && wf_fd_is_direct((int)WF_ARG0(f)) ? lx_disk(f) : lx_blocking(f, false);
 }
 
 /* fsync, unlink and the like: they wait for the disk more often than not. */
 long sysc_disk(struct wf_frame *f)
 {
-	return lx_blocking(f, is_wanted());
+	return is_wanted() ? lx_disk(f) : lx_blocking(f, false);
 }

@@ -116,10 +116,7 @@ static long open_other(struct wf_frame *f, const struct lx_proc_path *p, uint64_
 			wf_fd_forget((int)fd);
 		return fd;
 	}
-	fd = sysc_new_fd(f);
-	if (fd >= 0 && flags & O_DIRECT)
-		wf_fd_note_direct((int)fd, true);
-	return fd;
+	return sysc_new_fd(f);
 }
 
 static long open_to_name(const struct lx_thread *t, uint64_t flags)

@@ -33,6 +33,13 @@ void wf_monitor_arm(void)
 		wf_kick(wf_rt.door);
 }
 
+void wf_monitor_hurry(void)
+{
+	wf_monitor_arm();
+	if (wf_load_seq_cst(&wf_rt.monitor_until) - wf_now() > WF_MS)
+		wf_kick(wf_rt.door);
+}
+
 static void preempt(struct wf_worker *w, uint32_t why)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
@@ -112,6 +119,10 @@ int64_t wf_monitor_tick(int64_t now)
 		k = wf_load_acquire(&w->kthread);
 		is_busy |= k && wf_load_relaxed(&k->cur);
 		is_queued |= is_waiting(w);
+	}
+	if (wf_load_seq_cst(&wf_rt.nr_lazy)) {
+		is_busy = true;
+		is_urgent |= !wf_load_seq_cst(&wf_rt.nr_idle);
 	}
 	if (is_queued)
 		wf_idle_wake();

@@ -235,10 +235,8 @@ static bool needs_carrier(const struct wf_worker *w)
 	return wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox) || needs_poller();
 }
 
-void wf_rt_make_vacant(struct wf_worker *w)
+static void list_as_vacant(struct wf_worker *w)
 {
-	if (needs_carrier(w) && wf_rt_carry(w, false))
-		return;
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_spin_lock(&wf_rt.lock);
 	w->next_vacant = wf_rt.vacant;
@@ -248,15 +246,36 @@ void wf_rt_make_vacant(struct wf_worker *w)
 	wf_spin_unlock(&wf_rt.lock);
 	/* Work may have been queued between the look and the list; its submitter saw no vacant worker. */
 	wf_fence_seq_cst(&wf_rt.nr_vacant);
+}
+
+static bool is_work_queued(void)
+{
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
 		if (wf_load_seq_cst(&wf_rt.workers[i].rq.nr) ||
-		    wf_load_seq_cst(&wf_rt.workers[i].inbox)) {
-			wf_idle_wake();
-			return;
-		}
+		    wf_load_seq_cst(&wf_rt.workers[i].inbox))
+			return true;
+	return false;
+}
+
+void wf_rt_make_vacant(struct wf_worker *w)
+{
+	if (needs_carrier(w) && wf_rt_carry(w, false))
+		return;
+	list_as_vacant(w);
 	/* A bound thread that began to wait meanwhile saw no vacant worker either. */
-	if (needs_poller())
+	if (is_work_queued() || needs_poller())
 		wf_idle_wake();
+}
+
+void wf_rt_leave_vacant(struct wf_worker *w)
+{
+	if ((wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox)) && wf_rt_carry(w, false))
+		return;
+	list_as_vacant(w);
+	if (is_work_queued())
+		wf_idle_wake();
+	else if (!wf_load_seq_cst(&wf_rt.nr_idle))
+		wf_monitor_hurry();
 }
 
 struct wf_worker *wf_rt_take_vacant(void)

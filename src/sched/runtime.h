@@ -52,6 +52,7 @@ struct wf_runtime {
 	uint32_t door_wakes; /* (a) somebody who may not make a carrier asks the door to wake one */
 	uint32_t monitor_armed; /* (a) the door ticks */
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
+	uint32_t nr_lazy;       /* (a) kernel threads in a call that left its worker vacant */
 	int64_t door_told_at;   /* (a) when timers.c last told the door to look earlier */
 
 	const struct wf_io_driver *io;      /* (p) */
@@ -95,6 +96,8 @@ void wf_rt_end_kthread(struct wf_kthread *k);
 /* By the door, when it was kicked. */
 void wf_rt_door_kicked(void);
 void wf_rt_make_vacant(struct wf_worker *w);
+/* The same, without a carrier while no work is queued: the door polls, and its caller is back soon. */
+void wf_rt_leave_vacant(struct wf_worker *w);
 struct wf_worker *wf_rt_take_vacant(void);
 void wf_rt_add_spare(struct wf_kthread *k);
 /* k waits as a spare for long. True: others are enough, it ends. */
@@ -108,8 +111,9 @@ bool wf_rt_poll(int64_t timeout_ns);
 int64_t wf_monitor_tick(int64_t now);
 /* Every worker is busy and a thread was woken for w: let it run soon if w's thread has run for a while. */
 void wf_monitor_preempt_for_wake(struct wf_worker *w);
-/* Make sure that the door ticks. */
+/* Make sure that the door ticks; soon: within a millisecond. */
 void wf_monitor_arm(void);
+void wf_monitor_hurry(void);
 
 /* Interrupt kernel thread k at whatever it does. */
 void wf_kick(struct wf_kthread *k);

@@ -98,6 +98,9 @@ void wf_timers_awake(void)
 
 bool wf_timers_door_is_late(int64_t now, int64_t until)
 {
-	return !wf_load_seq_cst(&wf_rt.nr_idle) && wf_load_seq_cst(&wf_rt.wheel.next) < until &&
-	       until - now > WF_MONITOR_MIN_NS;
+	if (wf_load_seq_cst(&wf_rt.nr_idle))
+		return false;
+	if (wf_load_seq_cst(&wf_rt.nr_lazy) && until - now > WF_MS)
+		return true;
+	return wf_load_seq_cst(&wf_rt.wheel.next) < until && until - now > WF_MONITOR_MIN_NS;
 }

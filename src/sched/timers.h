@@ -26,7 +26,7 @@ void wf_timers_due(void);
 int64_t wf_timers_sleep(void);
 /* It has found work. */
 void wf_timers_awake(void);
-/* The door, asleep until then, would miss a timer. */
+/* The door, asleep until then, would miss a timer, or what it polls for. */
 bool wf_timers_door_is_late(int64_t now, int64_t until);
 
 #endif

@@ -408,6 +408,23 @@ void wf_call_enter(bool certain)
 	wf_rt_make_vacant(w);
 }
 
+void wf_call_enter_lazy(void)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = k->worker;
+
+	if (WF_UNLIKELY(!w)) /* bound */
+		return;
+	wf_store_relaxed(&w->calls, w->calls + 1);
+	k->is_lazy = true;
+	wf_fetch_add(&wf_rt.nr_lazy, 1u);
+	wf_store_release(&k->insys, 2u);
+	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	k->count.handoffs++;
+	WF_TRACE(k, WF_EV_HANDOFF, w->index, 0);
+	wf_rt_leave_vacant(w);
+}
+
 bool wf_call_retake(struct wf_worker *w)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
@@ -433,6 +450,10 @@ void wf_call_leave(void)
 	for (uint32_t round = 0; wf_load_acquire(&k->worker); round++)
 		sys_relax(round);
 	wf_store_release(&k->insys, 0u);
+	if (k->is_lazy) {
+		k->is_lazy = false;
+		wf_fetch_sub(&wf_rt.nr_lazy, 1u);
+	}
 	wf_worker_go_on();
 }
 

@@ -46,6 +46,7 @@ struct wf_kthread {
 	uint32_t preempt;    /* (a) the monitor wants the CPU for somebody else */
 	uint32_t sleep_word; /* (a) 1: a spare asleep on it */
 	bool is_searching;   /* (o) holds one of wf_rt.nr_searching */
+	bool is_lazy;        /* (o) counted in wf_rt.nr_lazy */
 	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
 	/* (o) in the vDSO on our behalf: a kick defers, as in our own text */
 	bool in_clock;
@@ -191,6 +192,12 @@ void wf_worker_loop(void *kthread);
 
 /* A call that may block in the kernel. certain: hand the worker on first. Pairs with wf_call_leave(). */
 void wf_call_enter(bool certain);
+/*
+ * The same for a call that is certain to block, but not for long, such as a read from a disk: the worker is free for
+ * whoever comes back from such a call, and given to another kernel thread only if work waits for it. Until then the
+ * door polls in its place.
+ */
+void wf_call_enter_lazy(void);
 WF_PARKS void wf_call_leave(void);
 /* The caller's kernel thread carries no worker: take one, or go where one is. */
 WF_PARKS void wf_worker_go_on(void);

@@ -90,11 +90,14 @@ static bool is_after(void *arg)
 	return model_now() >= *(int64_t *)arg;
 }
 
-static void block_in_kernel(bool certain)
+static void block_in_kernel(uint32_t how)
 {
 	int64_t until = model_now() + (int64_t)model_random(3) * 300 * WF_US;
 
-	wf_call_enter(certain);
+	if (how == 2)
+		wf_call_enter_lazy();
+	else
+		wf_call_enter(how);
 	(void)model_wait(is_after, &until, until);
 	wf_call_leave();
 	model_expect(wf_self_kthread()->worker &&
@@ -134,7 +137,7 @@ static void script(void *arg)
 			sleep_for((int64_t)(1 + model_random(4)) * 250 * WF_US);
 			break;
 		case 5:
-			block_in_kernel(model_random(2));
+			block_in_kernel(model_random(3));
 			break;
 		case 6:
 			if (nr_made < NR_THREADS)

@@ -245,7 +245,16 @@ static void script(uint64_t rng)
 				(void)wf_fetch_add(&nr_wrong, 1u);
 			break;
 		case 4:
-			wf_call_enter(next_random(&rng) & 1);
+			switch (next_random(&rng) % 3) {
+			case 0:
+				wf_call_enter_lazy();
+				break;
+			case 1:
+				wf_call_enter(true);
+				break;
+			default:
+				wf_call_enter(false);
+			}
 			(void)sys0(__NR_sched_yield);
 			wf_call_leave();
 			break;
