@@ -118,6 +118,8 @@ static void json_workers(struct wf_text_json *j, const struct wf_dump_view *v)
 			wf_text_json_number(j, "worker", k->worker_index);
 		if (k->cur_tid)
 			wf_text_json_number(j, "thread", k->cur_tid);
+		if (k->bound_tid)
+			wf_text_json_number(j, "bound_to", k->bound_tid);
 		if (k->call >= 0)
 			wf_text_json_number(j, "call", k->call);
 		wf_text_json_end(j, '}');

@@ -369,6 +369,8 @@ static void print_workers(const struct wf_dump_view *v)
 		if (k->call >= 0)
 			printf(call ? ", in the kernel in %s" : ", in the kernel in call%.0s %ld",
 			       call ? call : "", k->call);
+		if (k->bound_tid && !k->cur_tid)
+			printf(", keeps itself for thread %lld", (long long)k->bound_tid);
 		if (k->cur_tid)
 			printf(", has thread %lld", (long long)k->cur_tid);
 		printf("\n");

@@ -252,6 +252,7 @@ static bool read_kthreads(struct wf_threads *s, const struct wf_layout *l,
 			.insys = (unsigned)wf_layout_fetch(l, t, a, WF_L_K_INSYS),
 			.is_door = wf_layout_fetch(l, t, a, WF_L_K_IS_DOOR),
 			.is_asleep = wf_layout_fetch(l, t, a, WF_L_K_SLEEP_WORD),
+			.bound = wf_layout_fetch(l, t, a, WF_L_K_BOUND),
 			.worker_index = -1,
 			.call = -1,
 		};
@@ -259,6 +260,8 @@ static bool read_kthreads(struct wf_threads *s, const struct wf_layout *l,
 			continue; /* a spare that has ended */
 		if (k->cur)
 			k->cur_tid = (int64_t)wf_layout_fetch(l, t, k->cur, WF_L_T_TID);
+		if (k->bound)
+			k->bound_tid = (int64_t)wf_layout_fetch(l, t, k->bound, WF_L_T_TID);
 		if (k->worker)
 			k->worker_index = (int)wf_layout_fetch(l, t, k->worker, WF_L_W_INDEX);
 		lwp = lwp_by_tid(t, k->tid);

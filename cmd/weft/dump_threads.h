@@ -39,13 +39,14 @@ struct wf_dump_thread {
 };
 
 struct wf_dump_kthread {
-	uint64_t address, cur, worker, ring;
+	uint64_t address, cur, worker, ring, bound;
 	int tid;
 	unsigned insys;
 	bool is_door, is_asleep;
 	long call;
-	int worker_index; /* -1: none */
-	int64_t cur_tid;  /* 0: none */
+	int worker_index;  /* -1: none */
+	int64_t cur_tid;   /* 0: none */
+	int64_t bound_tid; /* of the thread that it runs and no other, 0: none */
 };
 
 struct wf_dump_worker {

@@ -43,6 +43,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_kthread, insys),
 	FIELD(wf_kthread, sleep_word),
 	FIELD(wf_kthread, is_door),
+	FIELD(wf_kthread, bound),
 	FIELD(wf_kthread, tid),
 	FIELD(wf_kthread, index),
 	FIELD(wf_kthread, ring),
