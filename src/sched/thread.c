@@ -3,7 +3,10 @@
  * The thread table: one reserved mapping, slots handed out LIFO so that a fresh thread is cache-warm.
  *
  * A tid is WF_TID_BASE + generation * WF_MAX_THREADS + index, so a tid is not reused before its slot was
- * used WF_TID_GENERATIONS times.
+ * used WF_TID_GENERATIONS times. Both are shifted by what the process is: locks that processes share note their
+ * owner by its tid, so another process's thread must not have one of ours. The bits of the process's ID go into the
+ * index in reverse: two processes whose IDs are less than 4,096 apart and which have up to 256 threads each never
+ * have a tid in common; farther away a few generations of one slot may meet.
  */
 #include "sched/thread.h"
 #include "base/die.h"
@@ -13,10 +16,24 @@ struct wf_thread_table wf_thread_table;
 
 #define table wf_thread_table
 
+static uint32_t reversed(uint32_t n, int bits)
+{
+	uint32_t r = 0;
+
+	for (; bits > 0; bits--, n >>= 1)
+		r = r << 1 | (n & 1);
+	return r;
+}
+
 void wf_thread_table_init(size_t object_bytes)
 {
-	table = (struct wf_thread_table){ .object_bytes = WF_ALIGN_UP(object_bytes,
-								      (size_t)WF_CACHE_LINE) };
+	uint32_t pid = (uint32_t)sys0(__NR_getpid);
+
+	table = (struct wf_thread_table){
+		.object_bytes = WF_ALIGN_UP(object_bytes, (size_t)WF_CACHE_LINE),
+		.index_salt = reversed(pid, __builtin_ctz(WF_MAX_THREADS)),
+		.generation_salt = (pid >> 12) * 37 % WF_TID_GENERATIONS,
+	};
 	table.slots = sys_map(table.object_bytes * WF_MAX_THREADS);
 }
 
@@ -52,7 +69,9 @@ struct wf_thread *wf_thread_new(void)
 				 .level = WF_LEVEL_NORMAL,
 				 .slice_left = WF_SLICE_NS,
 				 .state = WF_NEW };
-	t->tid = WF_TID_BASE + generation % WF_TID_GENERATIONS * WF_MAX_THREADS + t->index;
+	t->tid = WF_TID_BASE +
+		 (generation + table.generation_salt) % WF_TID_GENERATIONS * WF_MAX_THREADS +
+		 (t->index ^ table.index_salt);
 	wf_store_release(&t->generation, generation);
 	return t;
 }
@@ -68,7 +87,7 @@ void wf_thread_free(struct wf_thread *t)
 
 struct wf_thread *wf_thread_by_tid(uint32_t tid)
 {
-	uint32_t index = tid % WF_MAX_THREADS;
+	uint32_t index = tid % WF_MAX_THREADS ^ table.index_salt;
 	struct wf_thread *t;
 	enum wf_state s;
 

@@ -137,6 +137,8 @@ struct wf_thread_table {
 	size_t object_bytes;    /* (c) */
 	uint32_t nr_slots;      /* (a) grows only */
 	struct wf_thread *free; /* (q) linked by next */
+	/* (c) so that processes which share locks have different tids; see thread.c */
+	uint32_t index_salt, generation_salt;
 };
 
 /* For readers from outside (obs/inspect.c); everybody else goes through the functions below. */
