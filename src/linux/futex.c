@@ -451,11 +451,11 @@ static WF_NOINLINE long any_operation(struct wf_frame *f)
 		return wake_op(addr, wake_count(val), addr2, wake_count(val2), val3);
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
-		return lx_futex_lock_pi(addr, deadline, false);
+		return lx_futex_lock_pi(addr, deadline, false, is_shared);
 	case FUTEX_TRYLOCK_PI:
-		return lx_futex_lock_pi(addr, WF_NEVER, true);
+		return lx_futex_lock_pi(addr, WF_NEVER, true, is_shared);
 	case FUTEX_UNLOCK_PI:
-		return lx_futex_unlock_pi(addr);
+		return lx_futex_unlock_pi(addr, is_shared);
 	case FUTEX_WAIT_REQUEUE_PI:
 		ret = lx_futex_check_address(addr2);
 		if (ret < 0)

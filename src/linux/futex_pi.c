@@ -10,6 +10,7 @@
 #define TID_MASK 0x3fffffffu
 #define WAITERS 0x80000000u
 #define OWNER_DIED 0x40000000u
+#define NATIVE_LOOK_NS (5 * WF_MS)
 
 static struct lx_futex_wait *first_pi_waiter(struct lx_futex_bucket *b, const uint32_t *addr,
 					     bool *out_more)
@@ -81,7 +82,59 @@ static long own_or_mark(uint32_t *addr, const struct lx_thread *t, bool more)
 	}
 }
 
-long lx_futex_lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
+static bool is_foreign(uint32_t owner)
+{
+	return owner && !lx_by_tid(owner) && !wf_thread_is_our_tid(owner);
+}
+
+static void wake_foreign(uint32_t *addr)
+{
+	(void)sys3(__NR_futex, addr, FUTEX_WAKE, INT32_MAX);
+}
+
+/*
+ * The owner is another process's, perhaps under weft, too: an unlock there wakes all who wait here, for each to
+ * mark the word again. A native process does not know of such waiters: then look again after a while. 0: look
+ * again; else what the call returns.
+ */
+static long wait_for_foreign(uint32_t *addr, int64_t deadline, bool is_try)
+{
+	int64_t until = deadline;
+	uint32_t value = 0, seen;
+	struct __kernel_timespec ts;
+	long ret = wf_arch_load32(addr, &value), args[6];
+
+	if (ret < 0)
+		return ret;
+	if (!is_foreign(value & TID_MASK)) /* ours and dead, or changed meanwhile */
+		return wf_thread_is_our_tid(value & TID_MASK) && !lx_by_tid(value & TID_MASK)
+			       ? -ESRCH
+			       : 0;
+	if (is_try)
+		return -EWOULDBLOCK;
+	seen = value;
+	ret = wf_arch_cas32(addr, &seen, value | WAITERS);
+	if (ret < 0 || seen != value)
+		return ret;
+	if ((value & TID_MASK) < WF_TID_BASE) {
+		if (sys2(__NR_kill, value & TID_MASK, 0) == -ESRCH)
+			return -ESRCH;
+		until = WF_MIN(deadline, wf_now() + NATIVE_LOOK_NS);
+	}
+	ts = (struct __kernel_timespec){ until / WF_SEC, until % WF_SEC };
+	args[0] = (long)addr;
+	args[1] = FUTEX_WAIT_BITSET;
+	args[2] = (long)(value | WAITERS);
+	args[3] = until == WF_NEVER ? 0 : (long)&ts;
+	args[4] = 0;
+	args[5] = (long)FUTEX_BITSET_MATCH_ANY;
+	ret = lx_blocking_call(__NR_futex, args, true, LX_RESTART_SYS);
+	if (ret == -ETIMEDOUT)
+		return until == deadline ? ret : 0;
+	return ret == -ERESTARTSYS ? -ERESTARTNOINTR : 0;
+}
+
+long lx_futex_lock_pi(uint32_t *addr, int64_t deadline, bool is_try, bool is_shared)
 {
 	struct lx_thread *self = lx_self();
 	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
@@ -99,6 +152,12 @@ long lx_futex_lock_pi(uint32_t *addr, int64_t deadline, bool is_try)
 		wf_spin_unlock(&b->lock);
 		if (ret != 0 || is_try) {
 			(void)wf_park_abort();
+			if (ret == -ESRCH && is_shared) {
+				ret = wait_for_foreign(addr, deadline, is_try);
+				if (ret == 0)
+					continue;
+				return ret;
+			}
 			return ret == 0 ? -EWOULDBLOCK : WF_MIN(ret, 0l);
 		}
 		reason = wf_park(deadline);
@@ -144,7 +203,7 @@ long lx_futex_wait_requeue_pi(uint32_t *addr, uint32_t expected, int64_t deadlin
 		if (lx_signal_is_waiting(self))
 			return self->futex.is_pi ? -EWOULDBLOCK : -ERESTARTNOINTR;
 		if (self->futex.is_pi)
-			return lx_futex_lock_pi(target, deadline, false);
+			return lx_futex_lock_pi(target, deadline, false, false);
 	}
 }
 
@@ -205,7 +264,7 @@ long lx_futex_requeue_pi(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uin
 	return ret;
 }
 
-long lx_futex_unlock_pi(uint32_t *addr)
+long lx_futex_unlock_pi(uint32_t *addr, bool is_shared)
 {
 	uint32_t value = 0;
 	long ret = wf_arch_load32(addr, &value);
@@ -214,7 +273,10 @@ long lx_futex_unlock_pi(uint32_t *addr)
 		return ret;
 	if ((value & TID_MASK) != lx_tid(lx_self()))
 		return -EPERM;
-	return hand_over(addr, 0);
+	ret = hand_over(addr, 0);
+	if (is_shared)
+		wake_foreign(addr);
+	return ret;
 }
 
 void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid)
@@ -227,6 +289,7 @@ void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid)
 			return;
 		if (is_pi && (value & WAITERS)) {
 			(void)hand_over(addr, OWNER_DIED);
+			wake_foreign(addr);
 			return;
 		}
 		seen = value;

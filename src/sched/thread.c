@@ -85,15 +85,24 @@ void wf_thread_free(struct wf_thread *t)
 	wf_spin_unlock(&table.lock);
 }
 
+static uint32_t index_of(uint32_t tid)
+{
+	return tid % WF_MAX_THREADS ^ table.index_salt;
+}
+
+bool wf_thread_is_our_tid(uint32_t tid)
+{
+	return tid >= WF_TID_BASE && index_of(tid) < wf_thread_slots();
+}
+
 struct wf_thread *wf_thread_by_tid(uint32_t tid)
 {
-	uint32_t index = tid % WF_MAX_THREADS ^ table.index_salt;
 	struct wf_thread *t;
 	enum wf_state s;
 
-	if (tid < WF_TID_BASE || index >= wf_thread_slots())
+	if (!wf_thread_is_our_tid(tid))
 		return NULL;
-	t = wf_thread_slot(index);
+	t = wf_thread_slot(index_of(tid));
 	s = wf_state_of(wf_load_acquire(&t->state));
 	return wf_load_relaxed(&t->tid) == tid && s != WF_FREE && s != WF_DEAD ? t : NULL;
 }

@@ -149,6 +149,8 @@ struct wf_thread *wf_thread_new(void);
 void wf_thread_free(struct wf_thread *t);
 /* The thread with that tid if it is alive (neither FREE nor DEAD), else NULL. */
 struct wf_thread *wf_thread_by_tid(uint32_t tid);
+/* Is or was it one of ours? False: another process's. */
+bool wf_thread_is_our_tid(uint32_t tid);
 /* Slots in use are below this number. */
 uint32_t wf_thread_slots(void);
 struct wf_thread *wf_thread_slot(uint32_t index);
