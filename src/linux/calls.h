@@ -59,6 +59,7 @@ WF_PARKS long sysc_nanosleep(struct wf_frame *f);
 WF_PARKS long sysc_new_fd(struct wf_frame *f);
 WF_PARKS long sysc_pause(struct wf_frame *f);
 WF_PARKS long sysc_pidfd_open(struct wf_frame *f);
+WF_PARKS long sysc_pidfd_send_signal(struct wf_frame *f);
 WF_PARKS long sysc_pipe(struct wf_frame *f);
 WF_PARKS long sysc_prctl(struct wf_frame *f);
 WF_PARKS long sysc_preadv2(struct wf_frame *f);

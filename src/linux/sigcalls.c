@@ -264,6 +264,16 @@ static bool is_forged(const struct wf_siginfo *info, uint32_t to)
 	return (info->code >= 0 || info->code == SI_TKILL) && to != lx_tid(lx_self());
 }
 
+/* It may be our own: then it has been delivered too before we return. */
+long sysc_pidfd_send_signal(struct wf_frame *f)
+{
+	long ret = lx_raw(f);
+
+	if (ret == 0 && WF_ARG1(f))
+		lx_door_pass();
+	return ret;
+}
+
 long sysc_rt_sigqueueinfo(struct wf_frame *f)
 {
 	int sig = (int)WF_ARG1(f);

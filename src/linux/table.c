@@ -164,6 +164,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_inotify_init] = { sysc_new_fd },
 	[__NR_inotify_init1] = { sysc_new_fd },
 	[__NR_memfd_create] = { sysc_new_fd },
+	[__NR_pidfd_send_signal] = { sysc_pidfd_send_signal },
 	[__NR_pidfd_open] = { sysc_pidfd_open },
 	[__NR_setpgid] = { sysc_names_both },
 	[__NR_getpgid] = { sysc_names_first },

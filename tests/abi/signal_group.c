@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is sent to the own process group is delivered before kill() returns. */
+/* What is sent to the own process group, or through a pidfd of the own process, is delivered before the call returns. */
 #include "check.h"
 
 static volatile int nr_handled;
@@ -18,6 +18,7 @@ static void *nothing(void *arg)
 int main(void)
 {
 	struct sigaction act = { .sa_handler = handler };
+	int fd;
 
 	join(start(nothing, NULL));
 	setpgid(0, 0);
@@ -32,5 +33,12 @@ int main(void)
 		CHECK_EQ(nr_handled, 3);
 	}
 	ok("kill(0), killpg(), kill(-pgrp)");
+	fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	for (int i = 0; fd >= 0 && i < 100; i++) {
+		nr_handled = 0;
+		CHECK_SYS(syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 0));
+		CHECK_EQ(nr_handled, 1);
+	}
+	ok("pidfd_send_signal()");
 	return finish();
 }
