@@ -142,6 +142,7 @@ static enum lx_restart restart_of(long nr)
 	case __NR_msgrcv:
 	case __NR_msgsnd:
 	case __NR_io_getevents:
+	case __NR_clock_nanosleep:
 		return LX_RESTART_NEVER;
 	default:
 		return LX_RESTART_SYS;

@@ -363,7 +363,9 @@ static long wait_shared(struct wf_frame *f)
 	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
 			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
 
-	return lx_blocking_call(__NR_futex, args, true, LX_RESTART_SYS);
+	/* as the kernel: a wait with a time is not made again after a handler */
+	return lx_blocking_call(__NR_futex, args, true,
+				args[3] ? LX_RESTART_NEVER : LX_RESTART_SYS);
 }
 
 long lx_futex_check_address(const uint32_t *addr)
