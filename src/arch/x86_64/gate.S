@@ -15,6 +15,7 @@
  * signal posted at any instant is seen before the program runs on.
  */
 #include "arch/asm.h"
+#include "arch/x86_64/cfi.h"
 #include "arch/x86_64/offsets.h"
 
 #define NR_CLONE 56
@@ -36,11 +37,9 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 
 	/* The two words that a trampoline brought; both registers are free afterwards. */
 	.macro SAVE_RETURN
-	pushq	%r11
-	.cfi_adjust_cfa_offset 8
+	PUSH	%r11
 	.cfi_rel_offset %rip, 0
-	pushq	%rcx
-	.cfi_adjust_cfa_offset 8
+	PUSH	%rcx
 	.endm
 
 	.macro UNDO_SAVE_RETURN
@@ -53,40 +52,20 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 
 	/* The direction flag is clear, as everywhere in compiled code. */
 	.macro SAVE_REST
-	pushq	%rax
-	.cfi_adjust_cfa_offset 8
-	pushq	%rdi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rsi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rdx
-	.cfi_adjust_cfa_offset 8
-	pushq	%rax
-	.cfi_adjust_cfa_offset 8
-	pushq	%r8
-	.cfi_adjust_cfa_offset 8
-	pushq	%r9
-	.cfi_adjust_cfa_offset 8
-	pushq	%r10
-	.cfi_adjust_cfa_offset 8
-	pushq	%rbx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbx, 0
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbp, 0
-	pushq	%r12
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r12, 0
-	pushq	%r13
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r13, 0
-	pushq	%r14
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r14, 0
-	pushq	%r15
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r15, 0
+	PUSH	%rax
+	PUSH	%rdi
+	PUSH	%rsi
+	PUSH	%rdx
+	PUSH	%rax
+	PUSH	%r8
+	PUSH	%r9
+	PUSH	%r10
+	PUSH_SAVED %rbx
+	PUSH_SAVED %rbp
+	PUSH_SAVED %r12
+	PUSH_SAVED %r13
+	PUSH_SAVED %r14
+	PUSH_SAVED %r15
 	movq	%rsp, %rbx
 	.cfi_def_cfa_register %rbx
 	andq	$-16, %rsp
@@ -168,12 +147,7 @@ LABEL(wf_arch_gate_exit_begin)
 	RESTORE_CALLEE_AND_ARGS
 	leaq	WF_FRAME_BYTES + WF_RED_ZONE(%rsp), %rsp
 	.cfi_def_cfa %rsp, 0
-	.cfi_restore %r15
-	.cfi_restore %r14
-	.cfi_restore %r13
-	.cfi_restore %r12
-	.cfi_restore %rbp
-	.cfi_restore %rbx
+	CFI_KEPT_RESTORED
 	.cfi_register %rip, %r11
 LABEL(wf_arch_gate_exit_last)
 	jmp	*%rcx
@@ -235,10 +209,8 @@ FUNC(wf_arch_gate_leave)
 .Lpass:
 	cmpl	$NR_VFORK, %eax
 	je	.Lraw_vfork
-	pushq	%rcx
-	.cfi_adjust_cfa_offset 8
-	pushq	%r11
-	.cfi_adjust_cfa_offset 8
+	PUSH	%rcx
+	PUSH	%r11
 	.cfi_rel_offset %rip, 0
 	syscall
 	popq	%r11
@@ -294,12 +266,7 @@ FUNC(wf_arch_gate_leave)
 	movq	WF_FRAME_NR(%rsp), %rax
 	leaq	WF_FRAME_BYTES(%rsp), %rsp
 	.cfi_def_cfa %rsp, WF_RED_ZONE
-	.cfi_restore %r15
-	.cfi_restore %r14
-	.cfi_restore %r13
-	.cfi_restore %r12
-	.cfi_restore %rbp
-	.cfi_restore %rbx
+	CFI_KEPT_RESTORED
 	movq	%rcx, %r9
 	movq	%r11, %rdx
 	.cfi_register %rip, %rdx
@@ -378,12 +345,7 @@ FUNC(wf_arch_raw_clone)
 	xorl	%eax, %eax
 	leaq	WF_FRAME_BYTES + WF_RED_ZONE(%rsp), %rsp
 	.cfi_def_cfa %rsp, 0
-	.cfi_restore %r15
-	.cfi_restore %r14
-	.cfi_restore %r13
-	.cfi_restore %r12
-	.cfi_restore %rbp
-	.cfi_restore %rbx
+	CFI_KEPT_RESTORED
 	.cfi_register %rip, %r11
 	jmp	*%rcx
 	.cfi_endproc

@@ -18,30 +18,19 @@
  * too many and mispredicts all of them: a yield took 94 ns instead of 43.
  */
 #include "arch/asm.h"
+#include "arch/x86_64/cfi.h"
 #include "arch/x86_64/offsets.h"
 
 	.text
 
 FUNC(wf_arch_switch)
 	.cfi_startproc
-	pushq	%rbp
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbp, 0
-	pushq	%r15
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r15, 0
-	pushq	%r14
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r14, 0
-	pushq	%r13
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r13, 0
-	pushq	%r12
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %r12, 0
-	pushq	%rbx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset %rbx, 0
+	PUSH_SAVED %rbp
+	PUSH_SAVED %r15
+	PUSH_SAVED %r14
+	PUSH_SAVED %r13
+	PUSH_SAVED %r12
+	PUSH_SAVED %rbx
 	subq	$8, %rsp
 	.cfi_adjust_cfa_offset 8
 	stmxcsr	(%rsp)
@@ -64,12 +53,7 @@ FUNC(wf_arch_switch)
 	movq	48(%rsp), %rbp
 	leaq	56(%rsp), %rsp
 	.cfi_def_cfa_offset 8
-	.cfi_restore %rbp
-	.cfi_restore %rbx
-	.cfi_restore %r12
-	.cfi_restore %r13
-	.cfi_restore %r14
-	.cfi_restore %r15
+	CFI_KEPT_RESTORED
 	ret
 	.cfi_endproc
 2:	.cfi_startproc
