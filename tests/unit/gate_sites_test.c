@@ -300,6 +300,43 @@ static void report(const char *name, const struct dl_phdr_info *m, bool (*wanted
 		 name, what, c.found, c.unknown, c.wanted, c.left, c.doubtful, best);
 }
 
+/* Bytes with many of the interesting ones, at every distance from the end. */
+TEST(bytes_are_found_as_one_by_one)
+{
+	static const uint8_t choice[] = { 0x0f, 0x05, 0x80, 0x8f, 0xe9, 0x90, 0x00, 0xff };
+	uint8_t code[300];
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < sizeof(code); i++) {
+		random = random * 1664525u + 1013904223u;
+		code[i] = choice[random >> 24 & 7];
+	}
+	for (size_t start = 0; start < 70; start++) {
+		for (size_t end = start; end <= sizeof(code); end++) {
+			const uint8_t *p = code + start;
+
+			while (p + 1 < code + end && !(p[0] == 0x0f && p[1] == 0x05))
+				p++;
+			if (p + 1 >= code + end)
+				p = code + end;
+			if (!CHECK(wf_arch_find_syscall(code + start, code + end) == p))
+				return;
+		}
+	}
+	for (size_t start = 0; start < 70; start++) {
+		uint64_t masks[3];
+
+		wf_arch_mark_jumps(code + start, 3, masks);
+		for (size_t i = 0; i < 192; i++) {
+			const uint8_t *p = code + start + i;
+			bool is_jump = *p == 0xe9 || (*p == 0x0f && (p[1] & 0xf0) == 0x80);
+
+			if (!CHECK_EQ(masks[i / 64] >> (i % 64) & 1, is_jump))
+				return;
+		}
+	}
+}
+
 TEST(every_site_of_libc_has_a_window)
 {
 	struct dl_phdr_info m = libc_module();
@@ -455,6 +492,31 @@ static int patch_and_count_maps(void)
 TEST(no_page_is_writable_and_executable)
 {
 	CHECK_EQ(in_child(patch_and_count_maps), 0);
+}
+
+/* What a module leaves behind when it is closed serves the next, and says nothing any more. */
+static int the_room_of_a_module_that_is_gone(void)
+{
+	struct dl_phdr_info m = libc_module();
+	struct wf_gate_counts c;
+	struct wf_site_list list;
+	struct wf_batch *b;
+
+	MUST(wf_sites_find(&m, &(struct wf_scan_wish){ .wanted = not_clone }, &c, &list) == 0);
+	MUST(patch_libc(not_clone, &c) == 0);
+	MUST(wf_table_reuse(1, WF_PAGE, m.dlpi_addr, m.dlpi_addr + 1) == NULL);
+	MUST(wf_gate_to_tramp(list.sites[3].addr) != list.sites[3].addr);
+	wf_gate_forget(m.dlpi_addr, m.dlpi_addr + (64 << 20));
+	MUST(wf_gate_to_tramp(list.sites[3].addr) == list.sites[3].addr);
+	b = wf_table_reuse(list.nr, WF_PAGE, m.dlpi_addr, m.dlpi_addr + 1);
+	MUST(b != NULL && b->is_gone && wf_gate_in_pool(b->pool));
+	MUST(wf_table_reuse(100000, WF_PAGE, m.dlpi_addr, m.dlpi_addr + 1) == NULL);
+	return 0;
+}
+
+TEST(what_a_closed_module_leaves_serves_the_next)
+{
+	CHECK_EQ(in_child(the_room_of_a_module_that_is_gone), 0);
 }
 
 static int patch_under_mdwe(void)
