@@ -24,6 +24,7 @@ static struct {
 	int epoll_fd, wake_fd;  /* (c) */
 	uint32_t nr_waiters;    /* (a) */
 	int timer_fd;           /* (c) in the set; -1: none could be made */
+	bool has_clock;         /* (a) timer_fd can be set */
 	struct wf_spin timer_lock;
 	int64_t armed; /* (a) when timer_fd makes one poll() return; written under timer_lock */
 } io = { .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
@@ -287,28 +288,34 @@ static void on_event(uint64_t tag, uint32_t events)
 }
 
 /* Without slack, unlike the time-out of epoll_wait: that one is late by a thousandth of its length. */
-static void set_timer(int64_t deadline)
+static bool set_timer(int fd, int64_t deadline)
 {
 	const struct __kernel_itimerspec at = {
 		.it_value = { deadline / WF_SEC, deadline % WF_SEC },
 	};
 
-	(void)sys4(__NR_timerfd_settime, io.timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	return sys4(__NR_timerfd_settime, fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
 }
 
 static bool arm_timer(int64_t deadline)
 {
-	if (io.timer_fd < 0)
+	int fd = wf_load_relaxed(&io.timer_fd);
+	bool is_armed = true;
+
+	if (fd < 0 || !wf_load_relaxed(&io.has_clock))
 		return false;
 	if (deadline >= wf_load_seq_cst(&io.armed))
 		return true;
 	wf_spin_lock(&io.timer_lock);
 	if (deadline < io.armed) {
-		wf_store_seq_cst(&io.armed, deadline);
-		set_timer(WF_MAX(deadline, 1)); /* 0 would stop it */
+		is_armed = set_timer(fd, WF_MAX(deadline, 1)); /* 0 would stop it */
+		if (is_armed)
+			wf_store_seq_cst(&io.armed, deadline);
+		else /* a filter that the program has set: time-outs will have to do */
+			wf_store_relaxed(&io.has_clock, false);
 	}
 	wf_spin_unlock(&io.timer_lock);
-	return true;
+	return is_armed;
 }
 
 static void on_timer(void)
@@ -399,6 +406,7 @@ static void make_timer(void)
 		fd = -1;
 	}
 	io.timer_fd = WF_MAX(fd, -1);
+	io.has_clock = fd >= 0;
 }
 
 int wf_epoll_init(void)

@@ -125,6 +125,8 @@ long lx_brief(struct wf_frame *f)
 	int64_t deadline = lx_deadline_in(BRIEF_NS);
 	long ret;
 
+	if (wf_is_bound(&self->base)) /* its kernel thread has nothing else to do */
+		return lx_blocking(f, true);
 	forget_resched(self);
 	wf_timer_init(&self->base.timer, end_brief_call);
 	if (wf_wheel_add(&wf_rt.wheel, &self->base.timer, deadline))

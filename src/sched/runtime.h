@@ -53,6 +53,7 @@ struct wf_runtime {
 	uint32_t monitor_armed; /* (a) the door ticks */
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
 	uint32_t nr_lazy;       /* (a) kernel threads in a call that left its worker vacant */
+	uint32_t is_clock_lost; /* (a) the poller can be armed no more */
 	int64_t door_told_at;   /* (a) when timers.c last told the door to look earlier */
 
 	const struct wf_io_driver *io;      /* (p) */

@@ -28,6 +28,14 @@ static void wake_sleeper(void)
 		wf_rt.io->wake();
 }
 
+/* Somebody sleeps, perhaps for ever because the clock was armed; should it have been lost, it needs a timeout. */
+static void arm_for_sleepers(int64_t deadline)
+{
+	if (!arm(deadline) && !wf_load_relaxed(&wf_rt.is_clock_lost) &&
+	    !wf_exchange(&wf_rt.is_clock_lost, 1u))
+		wake_sleeper();
+}
+
 static bool has_queued_work(void)
 {
 	struct wf_worker *w = wf_own_kthread()->worker;
@@ -66,7 +74,7 @@ void wf_timers_due(void)
 	next = wf_load_seq_cst(&wf_rt.wheel.next);
 	/* If nobody sleeps, whoever goes to sleep next arms it. */
 	if (next != WF_NEVER && wf_load_seq_cst(&wf_rt.nr_idle))
-		(void)arm(next);
+		arm_for_sleepers(next);
 }
 
 int64_t wf_timers_sleep(void)
@@ -85,7 +93,7 @@ void wf_timers_awake(void)
 	if (next == WF_NEVER)
 		return;
 	if (wf_load_seq_cst(&wf_rt.nr_idle)) {
-		(void)arm(next); /* what it was armed for may have come to us */
+		arm_for_sleepers(next); /* what it was armed for may have come to us */
 		return;
 	}
 	if (wf_load_seq_cst(&wf_rt.monitor_until) - BUSY_LATENESS_NS <= next)

@@ -23,6 +23,7 @@ enum kind {
 	KIND_EAGAIN,
 	KIND_SHORT,
 	KIND_ENOSPC,
+	KIND_EPERM,
 };
 
 struct fault {
@@ -114,6 +115,8 @@ long wf_fault_syscall(long nr, long a, long b, long c, long d, long e, long f)
 		return -ENOMEM;
 	if (registers(nr, b) && strikes(KIND_ENOSPC))
 		return -ENOSPC;
+	if (nr == __NR_timerfd_settime && strikes(KIND_EPERM))
+		return -EPERM; /* a filter that the program has set */
 	if (makes_descriptor(nr, b) && strikes(KIND_EMFILE))
 		return -EMFILE;
 	if (queues_signal(nr, c) && strikes(KIND_EAGAIN))

@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = {"EINTR": 1, "ENOMEM": 2, "EMFILE": 3, "EAGAIN": 4, "short": 5, "ENOSPC": 6}
-TIMES = {"EAGAIN": (1, 50), "ENOSPC": (1, 50), "EMFILE": (1, 50)}  # a shortage may last
+KINDS = {"EINTR": 1, "ENOMEM": 2, "EMFILE": 3, "EAGAIN": 4, "short": 5, "ENOSPC": 6,
+         "EPERM": 7}
+TIMES = {"EAGAIN": (1, 50), "ENOSPC": (1, 50), "EMFILE": (1, 50),
+         "EPERM": (1000000,)}  # a shortage may last
 MAX_POINTS = int(os.environ.get("FAULT_POINTS", "10"))
 LIMIT_S = 60
 
