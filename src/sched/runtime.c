@@ -65,32 +65,37 @@ static struct wf_kthread *take_ended(void)
 	return k;
 }
 
+/*
+ * The structures lie apart from the stacks: a debugger that writes a core file stops at the first guard inside a
+ * mapping, and these say what all the rest means.
+ */
+static struct wf_kthread pool[WF_MAX_KTHREADS];
+
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
 static struct wf_kthread *map_kthread(void)
 {
-	const size_t head = WF_ALIGN_UP(sizeof(struct wf_kthread), WF_PAGE);
-	const size_t bytes = head + 2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES;
+	const size_t bytes = 2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES;
 	char *p = sys_map(bytes);
-	struct wf_kthread *k = (void *)p;
+	struct wf_kthread *k;
 
 	if (!p)
 		return NULL;
-	guard(p + head);
-	guard(p + head + WF_PAGE + WF_KSTACK_BYTES);
-	*k = (struct wf_kthread){
-		.self = k,
-		.stack = p + head + WF_PAGE,
-		.altstack = p + head + 2 * WF_PAGE + WF_KSTACK_BYTES,
-	};
-	if (wf_trace_on)
-		k->ring = sys_map(sizeof(struct wf_trace_ring));
+	guard(p);
+	guard(p + WF_PAGE + WF_KSTACK_BYTES);
 	wf_spin_lock(&wf_rt.lock);
 	if (wf_rt.nr_kthreads == WF_MAX_KTHREADS) {
 		wf_spin_unlock(&wf_rt.lock);
 		sys_unmap(p, bytes);
 		return NULL;
 	}
-	k->index = wf_rt.nr_kthreads;
+	k = &pool[wf_rt.nr_kthreads];
+	*k = (struct wf_kthread){
+		.self = k,
+		.stack = p + WF_PAGE,
+		.altstack = p + 2 * WF_PAGE + WF_KSTACK_BYTES,
+		.index = wf_rt.nr_kthreads,
+		.ring = wf_trace_on ? sys_map(sizeof(struct wf_trace_ring)) : NULL,
+	};
 	wf_store_release(&wf_rt.kthreads[k->index], k);
 	wf_store_release(&wf_rt.nr_kthreads, k->index + 1);
 	wf_spin_unlock(&wf_rt.lock);
