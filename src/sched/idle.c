@@ -148,9 +148,29 @@ static enum haul steal(struct wf_kthread *k, enum wf_greed greed)
 	return best;
 }
 
-/* Look for work elsewhere, for a moment; for a longer one if there is some that is better left alone. */
+#define LUCK_MAX 15
+#define LUCK_OF_A_FIND 4
+/* Without luck, one search in so many lasts all the same: a program's habits change. */
+#define SEARCHES_PER_TRIAL 16
+
+/* Work that only came while we lingered: then lingering is worth the processor time that it takes. */
+static void learn_luck(struct wf_worker *w, bool has_found)
+{
+	if (has_found)
+		w->luck = (uint8_t)WF_MIN(w->luck + LUCK_OF_A_FIND, LUCK_MAX);
+	else
+		w->luck -= w->luck > 0;
+}
+
+/*
+ * Look for work elsewhere, for a moment; for a longer one if there is some that is better left alone. A
+ * worker whose only thread waits for I/O finds nothing, ever: it goes to sleep after the first look.
+ */
 static void search(struct wf_kthread *k)
 {
+	struct wf_worker *w = k->worker;
+	bool lingers = w->luck || !(++w->searches % SEARCHES_PER_TRIAL);
+
 	for (int round = 1;; round++) {
 		bool is_patient = round >= SEARCH_ROUNDS,
 		     is_last = round == SEARCH_ROUNDS + PATIENT_ROUNDS;
@@ -158,7 +178,10 @@ static void search(struct wf_kthread *k)
 					  : is_patient ? WF_GREED_HANDOFF
 						       : WF_GREED_NONE);
 
-		if (haul == HAUL_SOME || is_last || (is_patient && haul == HAUL_NOTHING))
+		if (round > 1 && (haul == HAUL_SOME || is_patient))
+			learn_luck(w, haul == HAUL_SOME);
+		if (haul == HAUL_SOME || is_last ||
+		    ((is_patient || !lingers) && haul == HAUL_NOTHING))
 			return;
 		for (int i = 0; i < (is_patient ? PAUSES_OF_PATIENCE : PAUSES_PER_ROUND); i++)
 			wf_cpu_pause();

@@ -94,7 +94,9 @@ struct wf_worker {
 	uint32_t broken_calls;         /* monitor only: the call that was interrupted last */
 	uint32_t calls;                /* (a) blocking-capable calls made */
 	uint64_t rng;                  /* (w) */
-	int64_t slice_began;           /* (w) coarse clock */
+	uint32_t searches;             /* (w) */
+	uint8_t luck;        /* (w) 0..15: how often work came while it lingered in a search */
+	int64_t slice_began; /* (w) coarse clock */
 	struct wf_runq rq;
 	/* (a) woken from outside; newest first */
 	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE);
