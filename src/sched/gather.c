@@ -4,7 +4,7 @@
 #include "sched/park.h"
 #include "sched/runtime.h"
 
-#define BRIEF_CYCLES 300u /* about 100 ns: one move of a cache line */
+#define BRIEF_CYCLES 700u /* about 300 ns: some moves of a cache line between distant processors */
 #define SCORE_MAX 15u
 
 void wf_gather_waits(struct wf_gather *g)
