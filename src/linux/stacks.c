@@ -115,7 +115,7 @@ static struct slot *slot_at(uintptr_t addr, struct region **out_region)
 	return s->state == SLOT_TAKEN ? s : NULL;
 }
 
-/* The program does something of its own with that memory. Free slots there are gone for good, too. */
+/* The program does something of its own with that memory: its slots are gone for good, free ones, too. */
 static void let_go(uintptr_t addr, size_t bytes)
 {
 	wf_spin_lock(&stacks.lock);
@@ -126,8 +126,8 @@ static void let_go(uintptr_t addr, size_t bytes)
 		for (; from < to; from += r->slot_bytes - (from - r->base) % r->slot_bytes) {
 			struct slot *s = &r->slots[(from - r->base) / r->slot_bytes];
 
-			if (s->state == SLOT_TAKEN)
-				s->state = SLOT_STRAY;
+			if (s->state == SLOT_TAKEN || s->state == SLOT_FREE)
+				s->state = SLOT_STRAY; /* take() drops it from the list */
 		}
 	}
 	wf_spin_unlock(&stacks.lock);
@@ -183,11 +183,14 @@ static bool add_region(struct size *size, struct region *r)
 
 static struct slot *take(struct size *size)
 {
-	struct slot *s = size->free;
+	struct slot *s;
 
-	if (s) {
-		size->free = s->next;
-	} else if (size->fresh) {
+	do {
+		s = size->free;
+		if (s)
+			size->free = s->next;
+	} while (s && s->state != SLOT_FREE);
+	if (!s && size->fresh) {
 		struct region *r = size->fresh;
 		uint32_t i = r->nr_begun++;
 
@@ -195,10 +198,9 @@ static struct slot *take(struct size *size)
 		s->base = r->base + i * r->slot_bytes;
 		if (r->nr_begun == r->nr_slots)
 			size->fresh = NULL;
-	} else {
-		return NULL;
 	}
-	s->state = SLOT_TAKEN;
+	if (s)
+		s->state = SLOT_TAKEN;
 	return s;
 }
 

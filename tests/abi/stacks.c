@@ -101,7 +101,7 @@ static void map_like_a_stack(void)
 {
 	const size_t bytes = 256 << 10;
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK;
-	char *p[8];
+	char *p[8], *mine;
 
 	for (int i = 0; i < 8; i++) {
 		p[i] = mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
@@ -124,6 +124,11 @@ static void map_like_a_stack(void)
 	CHECK(p[6][8192] == 7);
 	for (int i = 1; i < 8; i++)
 		CHECK_SYS(munmap(p[i], bytes));
+	/* what was given back may be mapped again by address, and is then nobody's stack */
+	CHECK(mmap(p[7], 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		   -1, 0) == p[7]);
+	memset(p[7], 77, 4 * 4096);
+	mine = p[7];
 	for (int i = 0; i < 8; i++) {
 		p[i] = mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
 		CHECK_SYS(mprotect(p[i] + 16384, bytes - 16384, PROT_READ | PROT_WRITE));
@@ -133,8 +138,12 @@ static void map_like_a_stack(void)
 		for (size_t n = 16384; n < bytes; n++)
 			CHECK(!p[i][n]);
 	}
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++) {
+		CHECK(mine + 4 * 4096 <= p[i] || mine >= p[i] + bytes);
 		CHECK_SYS(munmap(p[i], bytes));
+	}
+	CHECK(mine[0] == 77 && mine[4 * 4096 - 1] == 77);
+	CHECK_SYS(munmap(mine, 4 * 4096));
 }
 
 static void *sweeps(void *arg)
