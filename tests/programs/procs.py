@@ -231,6 +231,8 @@ class Program:
         until = time.monotonic() + limit_s
         while not is_ready():
             if not self.is_alive():
+                if is_ready():          # it ended after the first look
+                    return
                 self.fail(f"ended with status {self.popen.returncode} before: {what}")
             if time.monotonic() > until:
                 self.fail(f"{what}: not within {limit_s} s")
