@@ -159,6 +159,8 @@ static struct region *new_region(size_t slot_bytes, uint32_t nr)
 		sys_unmap(r, sizeof(*r) + nr * sizeof(r->slots[0]));
 		return NULL;
 	}
+	/* No neighbour shall be joined to a mapping with guards inside, and no stack become a huge page. */
+	(void)sys3(__NR_madvise, base, bytes, MADV_NOHUGEPAGE);
 	r->base = (uintptr_t)base;
 	r->end = r->base + bytes;
 	r->slot_bytes = slot_bytes;

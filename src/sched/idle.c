@@ -27,7 +27,8 @@ static bool is_kept_handoff(struct wf_worker *w)
 	struct wf_kthread *k = wf_load_relaxed(&w->kthread);
 	struct wf_thread *waker = k ? wf_load_relaxed(&k->cur) : NULL;
 
-	return wf_load_relaxed(&w->rq.handoff) && waker && waker->parks_after_wake >= WF_STAYS_HERE;
+	return wf_load_relaxed(&w->rq.handoff) && waker &&
+	       wf_load_relaxed(&waker->parks_after_wake) >= WF_STAYS_HERE;
 }
 
 /* Work that a sleeper must not sleep on. */
@@ -109,7 +110,6 @@ static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum
 {
 	struct wf_worker *w = k->worker;
 	enum haul haul = HAUL_NOTHING;
-	struct wf_thread *woken;
 
 	if (wf_runq_nr(&victim->rq)) {
 		uint32_t got = wf_runq_steal(&w->rq, &victim->rq, greed);
@@ -121,11 +121,9 @@ static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum
 		}
 		haul = is_kept_handoff(victim) ? HAUL_NOTHING : HAUL_LEFT;
 	}
-	woken = wf_load_relaxed(&victim->inbox);
-	if (!woken)
+	if (!wf_load_relaxed(&victim->inbox))
 		return haul;
-	/* A racy look at a stable object. */
-	if (greed != WF_GREED_ALL && wf_load_relaxed(&woken->gathers))
+	if (greed != WF_GREED_ALL && wf_load_relaxed(&victim->inbox_gathers))
 		return HAUL_LEFT;
 	take_inbox_of(w, victim);
 	return HAUL_SOME;

@@ -12,15 +12,25 @@
 
 struct wf_runtime wf_rt;
 
+#define MADV_NOHUGEPAGE 15
 #define MADV_GUARD_INSTALL 102
+
+/*
+ * The kernel joins no neighbour to a mapping that has another flag than the neighbour. A debugger that writes a core
+ * file stops at the first guard inside a mapping: nobody else's memory may come behind one of ours.
+ */
+static bool is_set_apart(char *mapping, size_t bytes)
+{
+	return sys3(__NR_madvise, mapping, bytes, MADV_NOHUGEPAGE) == 0;
+}
 
 /*
  * A page that nobody may touch. Not by mprotect() where the kernel (6.13 and later) knows better: that splits
  * the mapping, and a fork pays for each piece, five for every kernel thread there ever was.
  */
-static void guard(char *page)
+static void guard(char *page, bool may_be_inside)
 {
-	if (sys3(__NR_madvise, page, WF_PAGE, MADV_GUARD_INSTALL) < 0)
+	if (!may_be_inside || sys3(__NR_madvise, page, WF_PAGE, MADV_GUARD_INSTALL) < 0)
 		(void)sys3(__NR_mprotect, page, WF_PAGE, 0);
 }
 
@@ -77,11 +87,13 @@ static struct wf_kthread *map_kthread(void)
 	const size_t bytes = 2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES;
 	char *p = sys_map(bytes);
 	struct wf_kthread *k;
+	bool is_apart;
 
 	if (!p)
 		return NULL;
-	guard(p);
-	guard(p + WF_PAGE + WF_KSTACK_BYTES);
+	is_apart = is_set_apart(p, bytes);
+	guard(p, is_apart);
+	guard(p + WF_PAGE + WF_KSTACK_BYTES, is_apart);
 	wf_spin_lock(&wf_rt.lock);
 	if (wf_rt.nr_kthreads == WF_MAX_KTHREADS) {
 		wf_spin_unlock(&wf_rt.lock);

@@ -47,10 +47,19 @@ uint32_t wf_thread_slots(void)
 	return wf_load_acquire(&table.nr_slots);
 }
 
+/* In atomic words: who holds an old pointer to the slot (the monitor, a thief) may look at any time. */
+static void clear(struct wf_thread *t)
+{
+	uint64_t *words = (uint64_t *)t;
+
+	for (size_t i = 0; i < sizeof(*t) / sizeof(*words); i++)
+		wf_store_relaxed(&words[i], 0u);
+}
+
 struct wf_thread *wf_thread_new(void)
 {
 	struct wf_thread *t;
-	uint32_t generation;
+	uint32_t index, generation;
 
 	wf_spin_lock(&table.lock);
 	t = table.free;
@@ -64,11 +73,13 @@ struct wf_thread *wf_thread_new(void)
 	wf_spin_unlock(&table.lock);
 	if (!t)
 		return NULL;
+	index = t->index;
 	generation = t->generation + 1;
-	*t = (struct wf_thread){ .index = t->index,
-				 .level = WF_LEVEL_NORMAL,
-				 .slice_left = WF_SLICE_NS,
-				 .state = WF_NEW };
+	clear(t);
+	t->index = index;
+	t->level = WF_LEVEL_NORMAL;
+	t->slice_left = WF_SLICE_NS;
+	wf_store_relaxed(&t->state, WF_NEW);
 	t->tid = WF_TID_BASE +
 		 (generation + table.generation_salt) % WF_TID_GENERATIONS * WF_MAX_THREADS +
 		 (t->index ^ table.index_salt);

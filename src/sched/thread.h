@@ -101,9 +101,9 @@ struct wf_thread {
 	uint8_t hog;
 	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs: not for thieves in a hurry; see gather.h */
 	bool gathers;
-	uint8_t parks_after_wake; /* (o) 0..15: how often a wake was soon followed by a park */
-	uint64_t wait_what;       /* (o) */
-	int64_t wait_since;       /* (o) coarse clock */
+	uint8_t parks_after_wake; /* (o), read by thieves, 0..15: how often a wake was soon followed by a park */
+	uint64_t wait_what; /* (o) */
+	int64_t wait_since; /* (o) coarse clock */
 	/* (o) cycles at the last unpark by us, 0: none since the last park */
 	uint64_t woke_at;
 	uint64_t nr_switches; /* (w) */

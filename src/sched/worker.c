@@ -27,6 +27,7 @@ void wf_inbox_push(struct wf_worker *w, struct wf_thread *t)
 {
 	struct wf_thread *head = wf_load_relaxed(&w->inbox);
 
+	wf_store_relaxed(&w->inbox_gathers, t->gathers);
 	do
 		t->next = head;
 	/* publishes t->next; pairs with the exchange in take */

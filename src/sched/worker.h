@@ -100,6 +100,8 @@ struct wf_worker {
 	struct wf_runq rq;
 	/* (a) woken from outside; newest first */
 	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE);
+	/* (a), a hint: the newest of them gathers. Thieves may not look into a thread that they do not own. */
+	bool inbox_gathers;
 } WF_ALIGNED(WF_CACHE_LINE);
 
 /* Of 15: a thread that usually parks right after it woke another keeps the woken one on its worker. */

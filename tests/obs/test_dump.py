@@ -2,6 +2,7 @@
 """`weft dump`, the gdb script and the counters, on a program whose threads wait in known places."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -191,6 +192,19 @@ class Dump(ObsTest):
         self.assertNotIn("?", {e["event"] for e in dump["events"]})
 
 
+def mappings(pid):
+    """Low and high end of each, and its VmFlags in smaps."""
+    found, ends = [], None
+    with open(f"/proc/{pid}/smaps", encoding="ascii", errors="replace") as f:
+        for line in f:
+            words = line.split()
+            if words[0] == "VmFlags:":
+                found.append((*ends, words[1:]))
+            elif not words[0].endswith(":"):
+                ends = [int(end, 16) for end in words[0].split("-")]
+    return found
+
+
 class Cores(ObsTest):
     def core_of_abort(self):
         with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:
@@ -256,8 +270,13 @@ class Cores(ObsTest):
             self.skipTest("gcore is not installed")
         v = self.victim()
         name = os.path.join(self.directory(), "core")
-        subprocess.run([gcore, "-o", name, str(v.pid)], capture_output=True, timeout=120,
-                       stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run([gcore, "-o", name, str(v.pid)], capture_output=True, timeout=120,
+                              stdin=subprocess.DEVNULL, text=True, check=False)
+        maps = mappings(v.pid)
+        # gdb stops at a guard page: what it leaves out must be stacks of the runtime's own
+        for at in re.findall(r"Memory read failed .* bytes at (0x[0-9a-f]+)", done.stderr):
+            flags = [flags for low, high, flags in maps if low <= int(at, 16) < high][0]
+            self.assertTrue("nh" in flags or "wr" not in flags, flags)
         dump = json.loads(self.dump("--json", "--core", f"{name}.{v.pid}"))
         Dump.assert_places(self, dump)
 
