@@ -5,6 +5,9 @@
  * The caller makes the call itself; if it succeeds, every other kernel thread of ours (idle, spare, in a call,
  * the door) is kicked and makes it too, and the caller waits for all of them before it returns. A kernel
  * thread that is made meanwhile inherits from one that may not have changed yet; see ask_everybody().
+ *
+ * libc makes every thread make the call, one after the other, as it must natively. All kernel threads have made it
+ * with the first of them; made once more by all it would change nothing, so the others make it for themselves only.
  */
 #include "linux/abi.h"
 #include "linux/bind.h"
@@ -17,6 +20,7 @@ static struct {
 	long nr, args[3];    /* (p) before seq */
 	uint32_t seq;        /* (a) grows with every broadcast */
 	uint32_t is_open;    /* (a) some have yet to answer */
+	bool is_last; /* (q) by turn: it is the last change of any kernel thread's credentials */
 } broadcast;
 
 void lx_credentials_answer(struct wf_kthread *k)
@@ -85,24 +89,65 @@ static bool is_for_one_thread(const struct wf_frame *f)
 	return fn && f->next - fn < SYSCALL_FUNCTION_BYTES;
 }
 
+/* The holder waits for kernel threads that may be waiting here: answer while we wait. */
+static void take_turn(void)
+{
+	for (uint32_t round = 0; !wf_spin_trylock(&broadcast.turn); round++) {
+		lx_credentials_answer(wf_self_kthread());
+		sys_relax(round);
+	}
+}
+
+static int nr_args(long nr)
+{
+	switch (nr) {
+	case __NR_setuid:
+	case __NR_setgid:
+		return 1;
+	case __NR_setreuid:
+	case __NR_setregid:
+		return 2;
+	default:
+		return 3;
+	}
+}
+
+/* All of them have made this very call, and none since. What an address leads to may have changed. */
+static bool is_repeated(const struct wf_frame *f)
+{
+	const uint64_t args[] = { WF_ARG0(f), WF_ARG1(f), WF_ARG2(f) };
+
+	if (!broadcast.is_last || broadcast.nr != (long)f->nr || f->nr == __NR_setgroups)
+		return false;
+	for (int i = 0; i < nr_args((long)f->nr); i++)
+		if (broadcast.args[i] != (long)args[i])
+			return false;
+	return true;
+}
+
+static long change_one_thread(struct wf_frame *f)
+{
+	take_turn();
+	broadcast.is_last = false;
+	wf_spin_unlock(&broadcast.turn);
+	return lx_bind_call(f);
+}
+
 long sysc_set_credentials(struct wf_frame *f)
 {
 	long ret;
 
 	if (is_for_one_thread(f))
-		return lx_bind_call(f);
-	/* The holder waits for kernel threads that may be waiting here: answer while we wait. */
-	for (uint32_t round = 0; !wf_spin_trylock(&broadcast.turn); round++) {
-		lx_credentials_answer(wf_self_kthread());
-		sys_relax(round);
-	}
+		return change_one_thread(f);
+	take_turn();
 	ret = lx_raw(f);
-	if (ret >= 0) {
+	if (ret >= 0 && !is_repeated(f)) {
 		broadcast.nr = (long)f->nr;
 		broadcast.args[0] = (long)WF_ARG0(f);
 		broadcast.args[1] = (long)WF_ARG1(f);
 		broadcast.args[2] = (long)WF_ARG2(f);
 		ask_everybody(wf_self_kthread());
+		broadcast.is_last = true;
 	}
 	wf_spin_unlock(&broadcast.turn);
 	return ret;

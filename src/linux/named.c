@@ -5,10 +5,12 @@
  * not the process's first. What these calls say of a thread is the same for all threads of a process (limits,
  * session, memory), or belongs to the kernel thread: then those that change it bind the thread first.
  */
+#include "base/fmt.h"
 #include "io/fd.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/named.h"
+#include "linux/remote.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -58,11 +60,59 @@ long sysc_names_first(struct wf_frame *f)
 	return call_with(f, 0, 0);
 }
 
-/* The kernel knows a tracer by its kernel thread. */
+#define STATUS_HEAD_BYTES 256 /* the tracer stands in the eighth line */
+
+/* The kernel thread that traces tid, as the kernel calls it; 0: none. */
+static int tracer_of(uint32_t tid)
+{
+	static const char field[] = "\nTracerPid:\t";
+	char text[STATUS_HEAD_BYTES + 1] = { 0 }, path[32];
+	struct wf_fmt f;
+	int tracer = 0;
+	long fd;
+
+	wf_fmt_init(&f, path, sizeof(path) - 1);
+	wf_fmt_str(&f, "/proc/");
+	wf_fmt_u64(&f, tid);
+	wf_fmt_str(&f, "/status");
+	path[f.len] = 0;
+	fd = sys4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	(void)sys3(__NR_read, fd, text, STATUS_HEAD_BYTES);
+	(void)sys_close((int)fd);
+	for (const char *p = text; *p; p++) {
+		size_t n = 0;
+
+		while (field[n] && p[n] == field[n])
+			n++;
+		if (field[n])
+			continue;
+		for (p += n; *p >= '0' && *p <= '9'; p++)
+			tracer = tracer * 10 + (*p - '0');
+		break;
+	}
+	return tracer;
+}
+
+/*
+ * The kernel knows a tracer by its kernel thread: the caller's is its own from now on. A child that asked to be
+ * traced (PTRACE_TRACEME) is traced by the one that made it, which the caller may have left before its first
+ * request; such requests are made there.
+ */
 long sysc_ptrace(struct wf_frame *f)
 {
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f), (long)WF_ARG3(f) };
+	struct wf_kthread *k;
+	long ret;
+
 	lx_bind_for(LX_BIND_STATE);
-	return call_with(f, 1, 1);
+	args[1] = (int)kernel_tid((uint32_t)args[1]);
+	ret = lx_blocking_call(__NR_ptrace, args, false, LX_RESTART_SYS);
+	if (ret != -ESRCH || args[1] <= 0)
+		return ret;
+	k = lx_remote_find(tracer_of((uint32_t)args[1]));
+	return k && k != wf_own_kthread() ? lx_remote_call(k, __NR_ptrace, args) : ret;
 }
 
 /* The thread that a call is about, to be bound before it: NULL when that is no thread of ours. */

@@ -9,6 +9,7 @@
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "sched/bind.h"
 
 #include <linux/sched.h>
 #include <linux/wait.h>
@@ -174,13 +175,24 @@ static long waited(long ret, bool has_child)
 	return ret;
 }
 
+/*
+ * __WNOTHREAD means the children that the calling thread has made: the kernel would take the kernel thread for it,
+ * and miss them. So it is any child of the process, but for a thread that has a kernel thread of its own.
+ */
+static long wait_options(uint64_t options)
+{
+	return (long)(wf_is_bound(wf_self()) ? options : options & ~(uint64_t)__WNOTHREAD);
+}
+
 /* A child that has ended already costs no hand-off. */
 long sysc_wait4(struct wf_frame *f)
 {
-	long ret = sys4(__NR_wait4, WF_ARG0(f), WF_ARG1(f), WF_ARG2(f) | WNOHANG, WF_ARG3(f));
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), wait_options(WF_ARG2(f)),
+			 (long)WF_ARG3(f) };
+	long ret = sys4(__NR_wait4, args[0], args[1], args[2] | WNOHANG, args[3]);
 
 	if (!ret && !(WF_ARG2(f) & WNOHANG))
-		ret = lx_blocking(f, true);
+		ret = lx_blocking_call(__NR_wait4, args, true, LX_RESTART_SYS);
 	return waited(ret, ret > 0);
 }
 
@@ -188,7 +200,11 @@ long sysc_waitid(struct wf_frame *f)
 {
 	const void *user = (const void *)WF_ARG2(f);
 	bool may_find_none = user && WF_ARG3(f) & WNOHANG;
-	long ret = WF_ARG3(f) & WNOHANG ? lx_raw(f) : lx_blocking(f, true);
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 wait_options(WF_ARG3(f)), (long)WF_ARG4(f) };
+	long ret = WF_ARG3(f) & WNOHANG
+			   ? sys5(__NR_waitid, args[0], args[1], args[2], args[3], args[4])
+			   : lx_blocking_call(__NR_waitid, args, true, LX_RESTART_SYS);
 	struct wf_siginfo info = { 0 };
 
 	if (ret == 0 && may_find_none)

@@ -12,6 +12,7 @@
 #include "linux/calls.h"
 #include "linux/names.h"
 #include "linux/policy.h"
+#include "linux/remote.h"
 
 #include <signal.h>
 
@@ -32,12 +33,19 @@ static bool is_copy(uintptr_t rip)
 	return lx_gate.in_pool(rip);
 }
 
+/* What others want of this kernel thread, whichever thread it runs. */
+static void kicked(struct wf_kthread *k)
+{
+	lx_credentials_answer(k);
+	lx_remote_answer(k);
+}
+
 static const struct wf_sched_hooks hooks = {
 	.thread_exited = lx_thread_exited,
 	.interrupted = lx_signal_interrupted,
 	.resuming = lx_signal_resuming,
 	.in_runtime = lx_signal_in_runtime,
-	.kicked = lx_credentials_answer,
+	.kicked = kicked,
 	.is_copy = is_copy,
 };
 

@@ -56,6 +56,7 @@ struct wf_kthread {
 	bool is_tied;
 	/* (a) the last request to all kernel threads that it set out to answer, and has answered; credentials.c */
 	uint32_t request_claimed, request_answered;
+	void *errand; /* (a) a call that another kernel thread asks it to make; linux/remote.c */
 	struct wf_thread *bound; /* (o) runs nothing else; see bind.h */
 	uint32_t bound_is_ready; /* (a) futex word */
 	int64_t bound_until;     /* (o) deadline of its park */

@@ -125,6 +125,12 @@ static void *inherited(void *arg)
 	return arg;
 }
 
+static void *is_anybody(void *arg)
+{
+	(void)syscall(SYS_getuid);
+	return arg;
+}
+
 /* Servers that act for many users call the kernel directly, and mean one thread. */
 static void *alone(void *arg)
 {
@@ -136,6 +142,55 @@ static void *alone(void *arg)
 	join(start(inherited, NULL));
 	CHECK_SYS(syscall(SYS_setresuid, 0, 0, -1));
 	return arg;
+}
+
+/* The same change again and again, and others in between, while threads come and go: none is left behind. */
+static void *comes_and_goes(void *arg)
+{
+	while (!LOAD((int *)arg))
+		join(start(is_anybody, NULL));
+	return arg;
+}
+
+static void *is_same_group(void *arg)
+{
+	CHECK_EQ(syscall(SYS_getegid), (intptr_t)arg);
+	return arg;
+}
+
+static void *changes_group(void *arg)
+{
+	intptr_t group = (intptr_t)arg;
+
+	CHECK_SYS(setresgid((gid_t)-1, (gid_t)group, (gid_t)-1));
+	return arg;
+}
+
+static void again_and_again(void)
+{
+	static const int groups[] = { 8765, 8765, 0, 8765, 0, 0 };
+	int ends = 0;
+	pthread_t other = start(comes_and_goes, &ends), t[NR];
+
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+			void *group = (void *)(intptr_t)groups[i];
+
+			for (int k = 0; k < NR; k++)
+				t[k] = start(changes_group, group);
+			for (int k = 0; k < NR; k++)
+				join(t[k]);
+			for (int k = 0; k < NR; k++)
+				t[k] = start(is_same_group, group);
+			for (int k = 0; k < NR; k++)
+				join(t[k]);
+			is_same_group(group);
+		}
+		/* one thread alone, in between */
+		join(start(alone, NULL));
+	}
+	STORE(&ends, 1);
+	join(other);
 }
 
 int main(void)
@@ -152,6 +207,8 @@ int main(void)
 	CHECK_EQ(getgid(), 0);
 	join(start(is_root, NULL));
 	ok("the bare call changes one thread");
+	again_and_again();
+	ok("the same change again, and others in between");
 
 	for (int i = 0; i < 3; i++) {
 		pid_t pid = fork();

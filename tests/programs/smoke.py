@@ -139,6 +139,26 @@ def gdb_starts_and_debugs(c):
     c.check("= 42" in result.out and "py 2" in result.out, f"stdout: {result.out!r}")
 
 
+def crashing_shell():
+    return find_program("sh"), "-c", "kill -SEGV $$"
+
+
+@case
+def gdb_runs_a_program(c):
+    # gdb has threads of its own, and the kernel takes a tracer's requests from one kernel thread only.
+    result = c.call(find_program("gdb"), "-nx", "-batch", "-ex", "run", "-ex", "bt", "-ex", "kill",
+                    "--args", *crashing_shell(), env={"DEBUGINFOD_URLS": ""}, limit_s=120)
+    c.check("received signal SIGSEGV" in result.out and "#0 " in result.out, result.out)
+
+
+@case
+def strace_follows_threads(c):
+    result = c.call(find_program("strace"), "-f", "-o", c.home / "calls", *crashing_shell(),
+                    status=-11, limit_s=120)
+    c.equal(result.out, "", "stdout")
+    c.check("killed by SIGSEGV" in (c.home / "calls").read_text(), "no end in the trace")
+
+
 @case
 def sort_with_threads(c):
     sort = find_program("sort")
