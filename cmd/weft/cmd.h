@@ -24,6 +24,7 @@ struct wf_cmd {
 extern const struct wf_cmd wf_run_cmd;    /* run.c */
 extern const struct wf_cmd wf_dump_cmd;   /* dump.c */
 extern const struct wf_cmd wf_doctor_cmd; /* doctor.c */
+extern const struct wf_cmd wf_bench_cmd;  /* bench.c */
 
 /* Prints "weft: MESSAGE" as one line; control characters of hostile names do not reach it. */
 __attribute__((format(printf, 1, 2))) void wf_cmd_error(const char *format, ...);

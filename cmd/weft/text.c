@@ -9,6 +9,7 @@
  */
 #include "text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Length of the UTF-8 sequence at s (1 to 4), 0 if it is none. NUL ends any sequence early. */
@@ -128,6 +129,15 @@ void wf_text_json_number(struct wf_text_json *j, const char *name, long long val
 {
 	start_member(j, name);
 	fprintf(j->out, "%lld", value);
+}
+
+void wf_text_json_real(struct wf_text_json *j, const char *name, double value)
+{
+	start_member(j, name);
+	if (isfinite(value))
+		fprintf(j->out, "%.10g", value);
+	else
+		fputs("null", j->out);
 }
 
 void wf_text_json_bool(struct wf_text_json *j, const char *name, bool value)

@@ -30,6 +30,8 @@ void wf_text_json_begin(struct wf_text_json *j, const char *name, char bracket);
 void wf_text_json_end(struct wf_text_json *j, char bracket);
 void wf_text_json_string(struct wf_text_json *j, const char *name, const char *value);
 void wf_text_json_number(struct wf_text_json *j, const char *name, long long value);
+void wf_text_json_real(struct wf_text_json *j, const char *name,
+		       double value); /* null: not finite */
 void wf_text_json_bool(struct wf_text_json *j, const char *name, bool value);
 
 #endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `weft bench`: measurements that need nothing but an installed weft.
+ *
+ * Called by: main.c. Invariant: a benchmark is one row of the table below.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "models.h"
+
+#define CONNECTIONS_MAX 500000
+#define SECONDS_MIN 0.05
+#define SECONDS_MAX 60
+#define SIZE_MAX_BYTES 4096 /* bench/echo */
+
+static const char bench_help[] =
+	"Usage: weft bench BENCHMARK [OPTION]...\n"
+	"\n"
+	"Benchmarks:\n"
+	"  io-models   the same TCP echo served by blocking threads on NPTL and under weft, a busy\n"
+	"              loop, poll, epoll and io_uring: one table, and one picture\n"
+	"\n"
+	"Options of io-models:\n"
+	"  --connections N[,N]...  how many connections (default: 50,1000)\n"
+	"  --seconds N             length of each measurement, 0.05 to 60 (default: 1)\n"
+	"  --rounds N              how often each is repeated, in turn, 1 to 100 (default: 3)\n"
+	"  --size N                bytes of a message, 1 to 4096 (default: 64)\n"
+	"  --models NAME[,NAME]... of threads, spin, poll, epoll, io_uring, weft (default: all)\n"
+	"  --svg FILE              write the picture to FILE\n"
+	"  --json                  print JSON\n"
+	"  --help                  show this text\n"
+	"\n"
+	"Exit status: 0, also if this kernel lacks a model; 1 if a server failed; 125 if weft fails.\n";
+
+static int refuse(const char *option, const char *wants, const char *got)
+{
+	wf_cmd_error("bench: %s takes %s, not '%s'", option, wants, got);
+	return WF_EXIT_REFUSED;
+}
+
+static bool parse_int(const char *text, int min, int max, int *out)
+{
+	char *end;
+	long value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || *end || value < min || value > max)
+		return false;
+	*out = (int)value;
+	return true;
+}
+
+static bool parse_seconds(const char *text, double *out)
+{
+	char *end;
+	double value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	value = strtod(text, &end);
+	if (*end || !(value >= SECONDS_MIN && value <= SECONDS_MAX))
+		return false;
+	*out = value;
+	return true;
+}
+
+static bool add_connections(struct wf_models *m, const char *item)
+{
+	return m->nr_connections < WF_MODELS_CONNECTIONS_MAX &&
+	       parse_int(item, 1, CONNECTIONS_MAX, &m->connections[m->nr_connections++]);
+}
+
+static bool add_model(struct wf_models *m, const char *item)
+{
+	const struct wf_model *model = wf_models_find(item);
+
+	for (int i = 0; i < m->nr_models; i++) {
+		if (m->models[i] == model)
+			return false;
+	}
+	if (model)
+		m->models[m->nr_models++] = model;
+	return model != NULL;
+}
+
+/* Calls `add` for each item of a list with commas. */
+static bool parse_list(struct wf_models *m, const char *list,
+		       bool (*add)(struct wf_models *m, const char *item))
+{
+	for (;;) {
+		size_t len = strcspn(list, ",");
+		char item[32];
+
+		if (len == 0 || len >= sizeof(item))
+			return false;
+		memcpy(item, list, len);
+		item[len] = '\0';
+		if (!add(m, item))
+			return false;
+		if (!list[len])
+			return true;
+		list += len + 1;
+	}
+}
+
+struct models_options {
+	struct wf_models m;
+	const char *svg;
+	bool is_json, is_help;
+};
+
+static int take_option(struct models_options *o, int c)
+{
+	switch (c) {
+	case 'c':
+		o->m.nr_connections = 0;
+		if (!parse_list(&o->m, optarg, add_connections))
+			return refuse("--connections", "up to 8 numbers from 1 to 500000", optarg);
+		return 0;
+	case 's':
+		if (!parse_seconds(optarg, &o->m.seconds))
+			return refuse("--seconds", "a number from 0.05 to 60", optarg);
+		return 0;
+	case 'r':
+		if (!parse_int(optarg, 1, WF_MODELS_ROUNDS_MAX, &o->m.nr_rounds))
+			return refuse("--rounds", "a number from 1 to 100", optarg);
+		return 0;
+	case 'b':
+		if (!parse_int(optarg, 1, SIZE_MAX_BYTES, &o->m.size_bytes))
+			return refuse("--size", "a number from 1 to 4096", optarg);
+		return 0;
+	case 'm':
+		o->m.nr_models = 0;
+		if (!parse_list(&o->m, optarg, add_model))
+			return refuse("--models",
+				      "threads, spin, poll, epoll, io_uring and weft, each once",
+				      optarg);
+		return 0;
+	case 'v':
+		o->svg = optarg;
+		return *optarg ? 0 : refuse("--svg", "the name of a file", optarg);
+	case 'j':
+		o->is_json = true;
+		return 0;
+	default:
+		o->is_help = true;
+		return 0;
+	}
+}
+
+/* Returns 0, or the exit code. */
+static int parse_options(int argc, char **argv, struct models_options *out)
+{
+	static const struct option options[] = {
+		{ "connections", required_argument, NULL, 'c' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "size", required_argument, NULL, 'b' },
+		{ "models", required_argument, NULL, 'm' },
+		{ "svg", required_argument, NULL, 'v' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c, ret;
+
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			return wf_cmd_bad_option(&wf_bench_cmd, c, argv);
+		ret = take_option(out, c);
+		if (ret)
+			return ret;
+	}
+	if (optind < argc) {
+		wf_cmd_error("bench: what is '%s'? see 'weft help bench'", argv[optind]);
+		return WF_EXIT_REFUSED;
+	}
+	return 0;
+}
+
+/* Opened before an hour of measuring, written after it. */
+static int open_picture(const char *name)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		wf_cmd_error("bench: cannot write %s: %s", name, strerror(errno));
+	return fd;
+}
+
+static bool write_picture(const struct wf_models *m, int fd, const char *name)
+{
+	FILE *out = ftruncate(fd, 0) == 0 || errno == EINVAL ? fdopen(fd, "w") : NULL;
+	bool is_good = out != NULL;
+
+	if (out) {
+		wf_models_svg_write(m, out);
+		is_good = !ferror(out);
+		is_good = fclose(out) == 0 && is_good;
+	}
+	if (!is_good)
+		wf_cmd_error("bench: cannot write %s: %s", name, strerror(errno));
+	return is_good;
+}
+
+static int run_models(struct models_options *o)
+{
+	int picture = o->svg ? open_picture(o->svg) : -1;
+	int ret = 0;
+
+	if (o->svg && picture < 0)
+		return WF_EXIT_REFUSED;
+	(void)signal(SIGCHLD, SIG_DFL); /* ignored, there would be nothing to wait for */
+	(void)signal(SIGPIPE, SIG_IGN); /* the load may have ended */
+	(void)unsetenv("WEFT");         /* WEFT=0 would make the last row a second first one */
+	if (!wf_models_measure(&o->m)) {
+		wf_models_done(&o->m);
+		return WF_EXIT_REFUSED;
+	}
+	if (o->is_json)
+		wf_models_show_json(&o->m);
+	else
+		wf_models_show_table(&o->m);
+	for (int i = 0; i < o->m.nr_rows; i++) {
+		if (o->m.rows[i].is_failure)
+			ret = 1;
+	}
+	if (o->svg && !write_picture(&o->m, picture, o->svg))
+		ret = WF_EXIT_REFUSED;
+	wf_models_done(&o->m);
+	return ret;
+}
+
+static int models_main(int argc, char **argv)
+{
+	struct models_options o = { .m = { .connections = { 50, 1000 },
+					   .nr_connections = 2,
+					   .nr_rounds = 3,
+					   .size_bytes = 64,
+					   .seconds = 1 } };
+	int ret;
+
+	for (const struct wf_model *model; (model = wf_models_at(o.m.nr_models));)
+		o.m.models[o.m.nr_models++] = model;
+	ret = parse_options(argc, argv, &o);
+	if (ret)
+		return ret;
+	if (o.is_help) {
+		fputs(bench_help, stdout);
+		return 0;
+	}
+	return run_models(&o);
+}
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+} benchmarks[] = {
+	{ "io-models", models_main },
+};
+
+static int bench_main(int argc, char **argv)
+{
+	if (argc < 2) {
+		wf_cmd_error("bench: which benchmark? see 'weft help bench'");
+		return WF_EXIT_REFUSED;
+	}
+	if (strcmp(argv[1], "--help") == 0) {
+		fputs(bench_help, stdout);
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
+		if (strcmp(argv[1], benchmarks[i].name) == 0)
+			return benchmarks[i].main(argc - 1, argv + 1);
+	}
+	if (strncmp(argv[1], "--", 2) == 0)
+		wf_cmd_error("bench: which benchmark? options come after its name; see 'weft help "
+			     "bench'");
+	else
+		wf_cmd_error("bench: no benchmark '%s'; see 'weft help bench'", argv[1]);
+	return WF_EXIT_REFUSED;
+}
+
+const struct wf_cmd wf_bench_cmd = {
+	.name = "bench",
+	.summary = "measure weft against other ways to serve",
+	.help = bench_help,
+	.main = bench_main,
+};

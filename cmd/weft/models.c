@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The rounds of `weft bench io-models`: which server is measured when, and what its medians are.
+ *
+ * Called by: bench.c. The models take turns within each round, so that whatever else the machine does meets all of
+ * them; a round of one model is a process of its own, as start-up decides much (placement, memory).
+ */
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "machine.h"
+#include "models.h"
+#include "text.h"
+
+#define FILES_SPARE 64 /* descriptors that are no connections */
+
+static const struct wf_model models[] = {
+	{ "threads", "threads on NPTL", "threads", false },
+	{ "spin", "non-blocking, busy", "spin", false },
+	{ "poll", "poll", "poll", false },
+	{ "epoll", "epoll", "epoll", false },
+	{ "io_uring", "io_uring", "io_uring", false },
+	{ "weft", "threads under weft", "threads", true },
+};
+
+#define NR_MODELS ((int)(sizeof(models) / sizeof(models[0])))
+
+const struct wf_model *wf_models_at(int i)
+{
+	return i < NR_MODELS ? &models[i] : NULL;
+}
+
+const struct wf_model *wf_models_find(const char *name)
+{
+	for (int i = 0; i < NR_MODELS; i++) {
+		if (strcmp(models[i].name, name) == 0)
+			return &models[i];
+	}
+	return NULL;
+}
+
+/* Relative to the directory of the executable: installed, build tree. */
+static bool find_helper(const char *name, char out[PATH_MAX])
+{
+	static const char *const places[] = { "../libexec/weft", "../lib/weft",
+					      "../../bench/echo" };
+	char self[PATH_MAX], candidate[2 * PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len <= 0)
+		return false;
+	self[len] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(candidate, sizeof(candidate), "%s/%s/%s", self, places[i], name);
+		if (realpath(candidate, out) && access(out, X_OK) == 0)
+			return true;
+	}
+	wf_cmd_error("bench: the program %s is neither installed nor built", name);
+	return false;
+}
+
+/* The first and the last that we may use: neighbours in number are often halves of one core. */
+static void choose_cpus(struct wf_models *m)
+{
+	cpu_set_t set;
+
+	m->server_cpu = m->load_cpu = 0;
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return;
+	for (int cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--) {
+		if (CPU_ISSET(cpu, &set))
+			m->server_cpu = cpu;
+	}
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &set))
+			m->load_cpu = cpu;
+	}
+}
+
+void wf_models_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+static bool raise_files(int connections)
+{
+	rlim_t wanted = (rlim_t)connections + FILES_SPARE;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return true;
+	if (files.rlim_max < wanted) {
+		files.rlim_cur = files.rlim_max = wanted; /* root may */
+		if (setrlimit(RLIMIT_NOFILE, &files) < 0) {
+			(void)getrlimit(RLIMIT_NOFILE, &files);
+			wf_cmd_error("bench: %d connections take %llu descriptors, and the hard "
+				     "limit (ulimit -Hn) is %llu",
+				     connections, (unsigned long long)wanted,
+				     (unsigned long long)files.rlim_max);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void describe_machine(char *out, size_t bytes)
+{
+	const struct wf_machine live = { "" };
+	static char text[8192];
+	char cpu[128] = "", *at;
+	struct utsname name;
+
+	(void)uname(&name);
+	if (wf_machine_read(&live, "/proc/cpuinfo", text, sizeof(text)) > 0 &&
+	    (at = strstr(text, "model name")) && (at = strchr(at, ':'))) {
+		at[strcspn(at, "\n")] = '\0';
+		snprintf(cpu, sizeof(cpu), ", %s", at + 1 + strspn(at + 1, " \t"));
+	}
+	snprintf(text, sizeof(text), "%s %.100s%s", name.sysname, name.release, cpu);
+	wf_text_clean(out, bytes, text);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median_of(const struct wf_models_row *row, int metric)
+{
+	double values[WF_MODELS_ROUNDS_MAX];
+	int nr = 0;
+
+	for (int i = 0; i < row->nr_samples; i++) {
+		if (!isnan(row->samples[i].value[metric]))
+			values[nr++] = row->samples[i].value[metric];
+	}
+	if (nr == 0)
+		return NAN;
+	qsort(values, (size_t)nr, sizeof(values[0]), compare);
+	return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
+}
+
+static void progress(int round, const struct wf_models *m, const struct wf_models_row *row)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[Kround %d of %d: %s, %d connections", round + 1,
+			m->nr_rounds, row->model->label, row->connections);
+}
+
+bool wf_models_measure(struct wf_models *m)
+{
+	int most = 0;
+
+	for (int i = 0; i < m->nr_connections; i++)
+		most = m->connections[i] > most ? m->connections[i] : most;
+	if (!find_helper("echo-server", m->server) || !find_helper("echo-load", m->load) ||
+	    !raise_files(most))
+		return false;
+	m->nr_rows = m->nr_connections * m->nr_models;
+	m->rows = calloc((size_t)m->nr_rows, sizeof(*m->rows));
+	if (!m->rows) {
+		wf_cmd_error("bench: out of memory");
+		return false;
+	}
+	describe_machine(m->machine, sizeof(m->machine));
+	choose_cpus(m);
+	for (int i = 0; i < m->nr_rows; i++) {
+		m->rows[i].connections = m->connections[i / m->nr_models];
+		m->rows[i].model = m->models[i % m->nr_models];
+	}
+	for (int round = 0; round < m->nr_rounds; round++) {
+		for (int i = 0; i < m->nr_rows; i++) {
+			struct wf_models_row *row = &m->rows[i];
+			bool is_last = round == m->nr_rounds - 1;
+
+			if (row->why_not[0])
+				continue; /* it would go wrong again */
+			progress(round, m, row);
+			if (wf_models_pair_measure(m, row, is_last, &row->samples[row->nr_samples]))
+				row->nr_samples++;
+		}
+	}
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	for (int i = 0; i < m->nr_rows; i++) {
+		for (int metric = 0; metric < WF_MODELS_NR_METRICS; metric++)
+			m->rows[i].median.value[metric] = median_of(&m->rows[i], metric);
+	}
+	return true;
+}
+
+void wf_models_done(struct wf_models *m)
+{
+	free(m->rows);
+	m->rows = NULL;
+}
