@@ -173,24 +173,34 @@ static bool wants(struct lx_thread *t, int sig)
 	       wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig);
 }
 
+/* It waits for a CPU, with another signal to see to: as on Linux, the next is asked first. */
+static bool is_occupied(struct lx_thread *t)
+{
+	return wf_load_relaxed(&t->base.attention) & WF_ATT_SIGNAL &&
+	       !wf_load_relaxed(&t->base.kthread);
+}
+
 struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second)
 {
+	struct lx_thread *first[] = { lx.main, second }, *occupied = NULL;
 	uint32_t n = wf_thread_slots();
 
 	/* In its first pthread_create: whoever asks for a decision now asks again when main's mask is known. */
 	if (wf_load_seq_cst(&lx.main->is_mask_unknown))
 		return NULL;
-	if (wants(lx.main, sig))
-		return lx.main;
-	if (second && wants(second, sig))
-		return second;
-	for (uint32_t i = 0; i < n; i++) {
-		struct lx_thread *t = lx_of(wf_thread_slot(i));
+	for (uint32_t i = 0; i < ARRAY_LEN(first) + n; i++) {
+		struct lx_thread *t = i < ARRAY_LEN(first)
+					      ? first[i]
+					      : lx_of(wf_thread_slot(i - ARRAY_LEN(first)));
 
-		if (t != lx.main && wants(t, sig))
+		if (!t || !wants(t, sig))
+			continue;
+		if (!is_occupied(t))
 			return t;
+		if (!occupied)
+			occupied = t;
 	}
-	return NULL;
+	return occupied;
 }
 
 static bool is_dropped_by_process(int sig)

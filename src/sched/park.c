@@ -14,11 +14,14 @@ static void fire_deadline(struct wf_timer *timer)
 static struct wf_thread *describe_wait(enum wf_wait kind, uint64_t what)
 {
 	struct wf_thread *self = wf_self();
+	int64_t now = wf_load_relaxed(&wf_rt.coarse_now);
 
+	/* Once in a tick: hogs that wait for each other's locks for an instant, a thousand times a second, stay hogs. */
+	self->hog -= self->hog > 0 && now != self->wait_since;
 	self->wait_kind = (uint8_t)kind;
 	self->wait_what = what;
 	wf_store_relaxed(&self->gathers, false);
-	self->wait_since = wf_load_relaxed(&wf_rt.coarse_now);
+	self->wait_since = now;
 	return self;
 }
 
@@ -72,7 +75,6 @@ enum wf_reason wf_park(int64_t deadline)
 		(void)wf_unpark(self, WF_WAKE_INTERRUPTED);
 	if (wf_state_of(wf_load_acquire(&self->state)) == WF_PARKING) {
 		learn_habit(self);
-		self->hog -= self->hog > 0;
 		wf_own_kthread()->count.parks++;
 		WF_TRACE(wf_own_kthread(), WF_EV_PARK, self->wait_kind, self->wait_what);
 		wf_worker_switch_away(WF_PREV_PARK);

@@ -63,7 +63,7 @@ static void resume(void *arg)
 	wf_arch_sigreturn(area->uc);
 }
 
-static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
+static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 {
 	struct save_area *area = k->save_area;
 	struct wf_thread *t = k->cur;
@@ -77,10 +77,6 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc, uint32_t why)
 	area->owner = t;
 	area->uc = wf_sigframe_save(area->frame, uc);
 	t->is_preempted = true;
-	if (why == WF_PREEMPT_SLICE) {
-		t->slice_left = 0;
-		t->hog = (uint8_t)WF_MIN(t->hog + 2, WF_HOG_MAX);
-	}
 	k->count.preempts++;
 	WF_TRACE(k, WF_EV_PREEMPT, uc->reg[WF_UC_RIP], 0);
 	/*
@@ -103,6 +99,15 @@ bool wf_is_kick(int sig, const struct wf_siginfo *info)
 		(info->code == SI_USER && !info->kill.pid));
 }
 
+/* The slice of the thread that runs on k is over: it gives way here, or at the gate's exit. */
+static void end_slice(struct wf_kthread *k)
+{
+	struct wf_thread *t = k->cur;
+
+	t->slice_left = 0;
+	t->hog = (uint8_t)WF_MIN(t->hog + 2, WF_HOG_MAX);
+}
+
 void wf_preempt_on_kick(int sig, void *info, void *context)
 {
 	struct wf_ucontext *uc = context;
@@ -119,6 +124,8 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 	WF_TRACE(k, WF_EV_KICK, 0, uc->reg[WF_UC_RIP]);
 	if (!k->cur)
 		return;
+	if (wants_cpu == WF_PREEMPT_SLICE)
+		end_slice(k);
 	if ((wf_in_own_text(uc->reg[WF_UC_RIP]) && !wf_rt.hooks->is_copy(uc->reg[WF_UC_RIP])) ||
 	    wf_load_relaxed(&k->in_clock)) {
 		if (wants_cpu)
@@ -132,7 +139,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 		return;
 	}
 	if (wants_cpu && k->worker)
-		preempt(k, uc, wants_cpu);
+		preempt(k, uc);
 }
 
 void wf_preempt_init_kthread(struct wf_kthread *k)

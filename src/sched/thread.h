@@ -97,7 +97,7 @@ struct wf_thread {
 	bool is_preempted;      /* (w) sp leads to a saved signal frame */
 	/* (o) in a call that the monitor is to interrupt when it lasts; read by the monitor */
 	bool breaks_call;
-	/* (o) 0..15: up with every slice used whole, down with every park */
+	/* (o) 0..15: up with every slice used whole, down in every tick in which it parks */
 	uint8_t hog;
 	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs: not for thieves in a hurry; see gather.h */
 	bool gathers;
