@@ -48,6 +48,12 @@ bool wf_arch_supported(const char **out_why);
  */
 long wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid);
 
+/*
+ * The same with a process that shares the memory and nothing else, and of whose end nobody is told. In it fn
+ * finds a kernel thread that is not weft's.
+ */
+long wf_arch_spawn_process(void *stack_top, void (*fn)(void *), void *arg, int *out_pid);
+
 /* Enter a signal frame whose first word (the return address) was already popped: sp points to the ucontext. */
 WF_NORETURN void wf_arch_sigreturn(void *sp);
 

@@ -21,6 +21,7 @@
 #include "gate/insn.h"
 #include "gate/patch.h"
 #include "gate/table.h"
+#include "linux/robust.h"
 #include "sys/syscall.h"
 
 #include <errno.h>
@@ -173,6 +174,49 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 	return ret;
 }
 
+/* Horspool's search: it looks at one byte in 24 or so of a table of many megabytes. */
+static bool contains(const char *text, size_t bytes, const char *word)
+{
+	uint8_t skip[256];
+	size_t n = 0;
+
+	while (word[n])
+		n++;
+	for (size_t i = 0; i < sizeof(skip); i++)
+		skip[i] = (uint8_t)n;
+	for (size_t i = 0; i + 1 < n; i++)
+		skip[(uint8_t)word[i]] = (uint8_t)(n - 1 - i);
+	for (size_t at = 0; at + n <= bytes; at += skip[(uint8_t)text[at + n - 1]]) {
+		size_t i = 0;
+
+		while (i < n && text[at + i] == word[i])
+			i++;
+		if (i == n)
+			return true;
+	}
+	return false;
+}
+
+/* Makes robust locks, or goes on with those of the dead: by the names that it wants of libc. */
+static bool knows_robust_locks(const struct link_map *map)
+{
+	uintptr_t names = 0;
+	size_t bytes = 0;
+
+	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_STRTAB)
+			names = d->d_un.d_ptr;
+		else if (d->d_tag == DT_STRSZ)
+			bytes = d->d_un.d_val;
+	}
+	if (!names)
+		return false;
+	if (names < map->l_addr) /* not relocated */
+		names += map->l_addr;
+	return contains((const char *)names, bytes, "pthread_mutexattr_setrobust") ||
+	       contains((const char *)names, bytes, "pthread_mutex_consistent");
+}
+
 /* --- all of them --- */
 
 static bool make_room(void)
@@ -236,6 +280,8 @@ static int add(size_t at, const struct link_map *map, uint32_t name_space, bool 
 		modules[i] = modules[i - 1];
 	modules[at] = m;
 	nr_modules++;
+	if (m.lo < m.hi && !is_libc(map) && knows_robust_locks(map))
+		lx_heir_expect();
 	return ret;
 }
 

@@ -296,8 +296,6 @@ uint32_t lx_futex_wake_addr(uint32_t *addr, uint32_t n);
 void lx_exit_word_add(struct lx_thread *t);
 void lx_exit_word_remove(struct lx_thread *t);
 void lx_exit_word_withdraw(struct lx_thread *t);
-/* The owner of a robust futex ended: mark the word and let the next waiter have it. */
-void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid);
 /* process.c: a clone that makes a process. args: its clone3 arguments, NULL for clone. */
 struct clone_args;
 WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
@@ -317,9 +315,6 @@ void lx_stacks_forget(void);
 
 /* policy.c: policy and priorities of a new thread. */
 void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);
-
-/* The process ends: every lock on a robust list passes on. */
-void lx_thread_walk_all_robust_lists(void);
 
 /* start.c */
 struct lx_config {

@@ -43,6 +43,7 @@ WF_PARKS long sysc_ioprio(struct wf_frame *f);
 WF_PARKS long sysc_kill(struct wf_frame *f);
 WF_PARKS long sysc_madvise(struct wf_frame *f);
 long sysc_mmap(struct wf_frame *f);
+WF_PARKS long sysc_shmat(struct wf_frame *f);
 long sysc_mprotect(struct wf_frame *f);
 long sysc_mremap(struct wf_frame *f);
 long sysc_munmap(struct wf_frame *f);

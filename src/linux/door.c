@@ -10,6 +10,7 @@
 #include "linux/abi.h"
 #include "linux/calls.h"
 #include "linux/remote.h"
+#include "linux/robust.h"
 #include "linux/timers.h"
 #include "sched/timers.h"
 
@@ -99,6 +100,7 @@ void lx_door_loop(void *kthread)
 		long sig;
 
 		lx_door_drain();
+		lx_heir_answer();
 		if (wf_load_relaxed(&done) != request) {
 			wf_store_seq_cst(&done, request);
 			(void)sys_futex_wake(&done, INT32_MAX);

@@ -6,6 +6,7 @@
  * unlock with waiters hands the word to the oldest.
  */
 #include "linux/futex_table.h"
+#include "linux/robust.h"
 
 #define TID_MASK 0x3fffffffu
 #define WAITERS 0x80000000u
@@ -279,14 +280,25 @@ long lx_futex_unlock_pi(uint32_t *addr, bool is_shared)
 	return ret;
 }
 
-void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid)
+static void wake_one(uint32_t *addr)
+{
+	(void)lx_futex_wake(addr, 1, ~0u);
+	(void)sys3(__NR_futex, addr, FUTEX_WAKE, 1); /* waiters of other processes */
+}
+
+void lx_futex_owner_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid)
 {
 	uint32_t value = 0, seen;
 	long ret = wf_arch_load32(addr, &value);
 
 	for (;;) {
-		if (ret < 0 || (value & TID_MASK) != tid)
+		if (ret < 0)
 			return;
+		if ((value & TID_MASK) != tid) {
+			if (is_pending && !is_pi && !(value & TID_MASK))
+				wake_one(addr);
+			return;
+		}
 		if (is_pi && (value & WAITERS)) {
 			(void)hand_over(addr, OWNER_DIED);
 			wake_foreign(addr);
@@ -298,8 +310,6 @@ void lx_futex_owner_died(uint32_t *addr, bool is_pi, uint32_t tid)
 			break;
 		value = seen;
 	}
-	if (value & WAITERS) {
-		(void)lx_futex_wake(addr, 1, ~0u);
-		(void)sys3(__NR_futex, addr, FUTEX_WAKE, 1); /* waiters of other processes */
-	}
+	if (value & WAITERS)
+		wake_one(addr);
 }

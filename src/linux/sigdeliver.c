@@ -13,6 +13,7 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/robust.h"
 
 #include <signal.h>
 
@@ -55,7 +56,7 @@ static void default_action(int sig, struct wf_siginfo *info)
 
 	(void)sys_sigaction(sig, &dfl, NULL);
 	if (!stops) {
-		lx_thread_walk_all_robust_lists();
+		lx_robust_walk_all(lx_futex_owner_died);
 		if (lx.on_exit)
 			lx.on_exit();
 	}

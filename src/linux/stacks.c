@@ -16,6 +16,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/robust.h"
 
 #include <sys/mman.h>
 
@@ -256,7 +257,10 @@ long sysc_mmap(struct wf_frame *f)
 	} else if (flags & MAP_FIXED && !is_elsewhere(addr, bytes)) {
 		let_go(addr, bytes);
 	}
-	return lx_raw(f);
+	addr = (uintptr_t)lx_raw(f);
+	if (WF_UNLIKELY(flags & MAP_SHARED))
+		lx_heir_mapped(f);
+	return (long)addr;
 }
 
 /* All of a slot but a guard at its low end becomes accessible. */

@@ -13,6 +13,7 @@
 #include "linux/names.h"
 #include "linux/policy.h"
 #include "linux/remote.h"
+#include "linux/robust.h"
 
 #include <signal.h>
 
@@ -188,6 +189,7 @@ bool lx_start(void)
 	(void)sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 	wf_store_release(&wf_arch_gate_on, 1u);
 	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
+	lx_heir_start();
 	return true;
 }
 
@@ -199,6 +201,7 @@ void lx_forget(void)
 	lx_poll_forget();
 	lx_credentials_forget();
 	lx_stacks_forget();
+	lx_heir_forget();
 	lx_names_forget();
 	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
 	lx_config.on_exit = NULL;

@@ -34,6 +34,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_write] = { sysc_write },
 	[__NR_close] = { sysc_close_name },
 	[__NR_mmap] = { sysc_mmap },
+	[__NR_shmat] = { sysc_shmat },
 	[__NR_mprotect] = { sysc_mprotect },
 	[__NR_munmap] = { sysc_munmap },
 	[__NR_mremap] = { sysc_mremap },

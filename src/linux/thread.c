@@ -9,10 +9,9 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/robust.h"
 
 #include <linux/sched.h>
-
-#define ROBUST_LIMIT 2048 /* as the kernel: a list that is longer is a loop */
 
 struct lx_thread *lx_by_tid(uint32_t tid)
 {
@@ -169,41 +168,12 @@ long sysc_clone3(struct wf_frame *f)
 	return lx_clone_process(f, args.flags | args.exit_signal, args.stack ? r.sp : 0, &args);
 }
 
-/* The list that the kernel would walk: struct robust_list_head { next; offset; pending }. */
-static void walk_robust_list(struct lx_thread *t)
-{
-	struct {
-		uintptr_t next;
-		long offset;
-		uintptr_t pending;
-	} head;
-	uintptr_t entry, next;
-
-	if (!t->robust_head || wf_arch_copy(&head, t->robust_head, sizeof(head)) < 0)
-		return;
-	entry = head.next;
-	for (int i = 0; i < ROBUST_LIMIT && (entry & ~1ul) != (uintptr_t)t->robust_head; i++) {
-		uintptr_t node = entry & ~1ul;
-
-		/* Read the link first: the owner of a freed lock may unmap it. */
-		if (wf_arch_copy(&next, (void *)node, sizeof(next)) < 0)
-			return;
-		if (node != (head.pending & ~1ul))
-			lx_futex_owner_died((uint32_t *)(node + (uintptr_t)head.offset), entry & 1,
-					    lx_tid(t));
-		entry = next;
-	}
-	if (head.pending & ~1ul)
-		lx_futex_owner_died((uint32_t *)((head.pending & ~1ul) + (uintptr_t)head.offset),
-				    head.pending & 1, lx_tid(t));
-}
-
 long sysc_exit(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
 	struct wf_kthread *k = wf_own_kthread();
 
-	walk_robust_list(self);
+	lx_robust_walk(self, lx_futex_owner_died);
 	lx_signal_thread_exit(self);
 	if (wf_fetch_sub(&lx.nr_threads, 1u) == 1)
 		(void)sysc_exit_group(f);
@@ -223,23 +193,10 @@ void lx_thread_exited(struct wf_thread *base)
 		wf_thread_free(base);
 }
 
-void lx_thread_walk_all_robust_lists(void)
-{
-	uint32_t n = wf_thread_slots();
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct wf_thread *t = wf_thread_slot(i);
-		enum wf_state s = wf_state_of(wf_load_acquire(&t->state));
-
-		if (s != WF_FREE && s != WF_NEW && s != WF_DEAD)
-			walk_robust_list(lx_of(t));
-	}
-}
-
 long sysc_exit_group(struct wf_frame *f)
 {
 	/* The kernel knows no list but main's: locks shared with other processes would stay held. */
-	lx_thread_walk_all_robust_lists();
+	lx_robust_walk_all(lx_futex_owner_died);
 	if (lx.on_exit)
 		lx.on_exit();
 	return lx_raw(f);
@@ -264,31 +221,6 @@ long sysc_set_tid_address(struct wf_frame *f)
 	if (self->child_tid)
 		lx_exit_word_add(self);
 	return lx_tid(self);
-}
-
-long sysc_set_robust_list(struct wf_frame *f)
-{
-	struct lx_thread *self = lx_self();
-
-	if (WF_ARG1(f) != 24)
-		return -EINVAL;
-	self->robust_head = (uint32_t *)WF_ARG0(f);
-	return 0;
-}
-
-long sysc_get_robust_list(struct wf_frame *f)
-{
-	struct lx_thread *t = lx_by_tid((uint32_t)WF_ARG0(f));
-	uintptr_t head;
-	size_t len = 24;
-
-	if (!t)
-		return lx_raw(f); /* another process's, or nobody's */
-	head = (uintptr_t)t->robust_head;
-	if (wf_arch_copy((void *)WF_ARG2(f), &len, sizeof(len)) < 0 ||
-	    wf_arch_copy((void *)WF_ARG1(f), &head, sizeof(head)) < 0)
-		return -EFAULT;
-	return 0;
 }
 
 /*

@@ -73,15 +73,44 @@ void wf_arch_set_self(struct wf_kthread *k)
 	wf_cpu_set_gsbase((uintptr_t)k);
 }
 
+/* What wf_arch_spawn_raw() takes from a new stack. */
+static void *first_frame(void *stack_top, void (*fn)(void *), void *arg)
+{
+	void **sp = (void **)WF_ALIGN_DOWN((uintptr_t)stack_top, 16ul) - 2;
+
+	sp[0] = (void *)fn;
+	sp[1] = arg;
+	return sp;
+}
+
 long wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid)
 {
 	/* The thread pointer stays the creator's until the first switch: a worker context uses no TLS. */
 	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
 				    CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID |
 				    CLONE_CHILD_CLEARTID;
-	void **sp = (void **)WF_ALIGN_DOWN((uintptr_t)stack_top, 16ul) - 2;
 
-	sp[0] = (void *)fn;
-	sp[1] = arg;
-	return wf_arch_spawn_raw(flags, sp, out_tid);
+	return wf_arch_spawn_raw(flags, first_frame(stack_top, fn, arg), out_tid);
+}
+
+struct begin {
+	void (*fn)(void *);
+	void *arg;
+};
+
+static void begin_process(void *arg)
+{
+	struct begin begin = *(struct begin *)arg;
+
+	wf_arch_set_self(NULL);
+	begin.fn(begin.arg);
+}
+
+long wf_arch_spawn_process(void *stack_top, void (*fn)(void *), void *arg, int *out_pid)
+{
+	const unsigned long flags = CLONE_VM | CLONE_UNTRACED | CLONE_PARENT_SETTID;
+	struct begin *begin = (void *)(WF_ALIGN_DOWN((uintptr_t)stack_top, 16ul) - sizeof(*begin));
+
+	*begin = (struct begin){ fn, arg };
+	return wf_arch_spawn_raw(flags, first_frame(begin, begin_process, begin), out_pid);
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Robust lists; see robust.h. */
+#include "linux/robust.h"
+#include "linux/calls.h"
+
+#define ROBUST_LIMIT 2048 /* as the kernel: a list that is longer is a loop */
+
+/* struct robust_list_head */
+struct head {
+	uintptr_t next;
+	long offset;
+	uintptr_t pending;
+};
+
+/* The lowest bit of a link says that the lock inherits priorities. */
+static void tell(lx_robust_died *died, uintptr_t entry, const struct head *head, bool is_pending,
+		 uint32_t tid)
+{
+	died((uint32_t *)((entry & ~1ul) + (uintptr_t)head->offset), entry & 1, is_pending, tid);
+}
+
+void lx_robust_walk(struct lx_thread *t, lx_robust_died *died)
+{
+	struct head head;
+	uintptr_t entry, next;
+
+	if (!t->robust_head || wf_arch_copy(&head, t->robust_head, sizeof(head)) < 0)
+		return;
+	entry = head.next;
+	for (int i = 0; i < ROBUST_LIMIT && (entry & ~1ul) != (uintptr_t)t->robust_head; i++) {
+		/* Read the link first: the owner of a freed lock may unmap it. */
+		if (wf_arch_copy(&next, (void *)(entry & ~1ul), sizeof(next)) < 0)
+			return;
+		if ((entry & ~1ul) != (head.pending & ~1ul))
+			tell(died, entry, &head, false, lx_tid(t));
+		entry = next;
+	}
+	if (head.pending & ~1ul)
+		tell(died, head.pending, &head, true, lx_tid(t));
+}
+
+void lx_robust_walk_all(lx_robust_died *died)
+{
+	uint32_t n = wf_thread_slots();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct wf_thread *t = wf_thread_slot(i);
+		enum wf_state s = wf_state_of(wf_load_acquire(&t->state));
+
+		if (s != WF_FREE && s != WF_NEW && s != WF_DEAD)
+			lx_robust_walk(lx_of(t), died);
+	}
+}
+
+long sysc_set_robust_list(struct wf_frame *f)
+{
+	struct lx_thread *self = lx_self();
+
+	if (WF_ARG1(f) != 24)
+		return -EINVAL;
+	self->robust_head = (uint32_t *)WF_ARG0(f);
+	return 0;
+}
+
+long sysc_get_robust_list(struct wf_frame *f)
+{
+	struct lx_thread *t = lx_by_tid((uint32_t)WF_ARG0(f));
+	uintptr_t head;
+	size_t len = 24;
+
+	if (!t)
+		return lx_raw(f); /* another process's, or nobody's */
+	head = (uintptr_t)t->robust_head;
+	if (wf_arch_copy((void *)WF_ARG2(f), &len, sizeof(len)) < 0 ||
+	    wf_arch_copy((void *)WF_ARG1(f), &head, sizeof(head)) < 0)
+		return -EFAULT;
+	return 0;
+}

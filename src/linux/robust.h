@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Robust lists: the locks that a thread holds, and that pass on when it ends. */
+#ifndef WF_LINUX_ROBUST_H
+#define WF_LINUX_ROBUST_H
+
+#include "linux/abi.h"
+
+/*
+ * The owner tid of the futex at addr ended. is_pending: it was about to take or to release it, and may have
+ * released it without a word to those who wait.
+ */
+typedef void lx_robust_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid);
+
+/* What t holds, oldest last, by the list that it has registered. */
+void lx_robust_walk(struct lx_thread *t, lx_robust_died *died);
+/* The process ends: every thread's. */
+void lx_robust_walk_all(lx_robust_died *died);
+
+/* futex_pi.c: mark the word and let the next waiter have it. */
+lx_robust_died lx_futex_owner_died;
+
+/* heir.c: a module was loaded that knows of robust locks; the process has made this call of mmap() with MAP_SHARED. */
+void lx_heir_expect(void);
+void lx_heir_mapped(const struct wf_frame *f);
+/* The runtime has started. */
+void lx_heir_start(void);
+/* By the door. */
+void lx_heir_answer(void);
+void lx_heir_forget(void);
+
+#endif
