@@ -66,6 +66,8 @@ enum wf_fd_kind wf_fd_kind(int fd)
 		kind = WF_FD_PIPE;
 	else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
 		kind = WF_FD_FILE;
+	else if (S_ISCHR(st.st_mode))
+		kind = WF_FD_CHAR;
 	else
 		kind = WF_FD_OTHER;
 	wf_store_relaxed(&e->kind, (uint8_t)kind);

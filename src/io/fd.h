@@ -31,7 +31,8 @@ enum wf_fd_kind {
 	WF_FD_SOCKET,
 	WF_FD_PIPE,
 	WF_FD_FILE,  /* regular file, directory, block device: never waits in the poller */
-	WF_FD_OTHER, /* eventfd, timerfd, tty, ... */
+	WF_FD_CHAR,  /* character device: a terminal, /dev/null, ... */
+	WF_FD_OTHER, /* eventfd, timerfd, ... */
 };
 
 struct wf_fd_waiter {

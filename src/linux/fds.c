@@ -10,6 +10,7 @@
 #include "linux/abi.h"
 #include "linux/calls.h"
 #include "linux/msg.h"
+#include "linux/tty.h"
 
 #include <fcntl.h>
 
@@ -73,8 +74,10 @@ long sysc_fcntl(struct wf_frame *f)
 
 long sysc_ioctl(struct wf_frame *f)
 {
-	long ret = lx_blocking(f, false);
+	long ret = lx_tty_before_ioctl((int)WF_ARG0(f), (uint32_t)WF_ARG1(f));
 
+	if (ret == 0)
+		ret = lx_blocking(f, false);
 	if (WF_ARG1(f) == FIONBIO)
 		wf_fd_changed((int)WF_ARG0(f));
 	return ret;

@@ -9,6 +9,7 @@
  */
 #include "linux/calls.h"
 #include "linux/fdwait.h"
+#include "linux/tty.h"
 
 #include <sys/epoll.h>
 
@@ -51,23 +52,13 @@ struct termios_k {
 };
 
 #define TCGETS 0x5401
-#define TIOCGPGRP 0x540f
-#define TIOCGPTN 0x80045430 /* known to the master's side only, where nobody is in the background */
 #define ICANON 2
 #define VTIME 5
 #define VMIN 6
 
-static bool is_in_background(int fd)
-{
-	int group = 0, number;
-
-	return sys3(__NR_ioctl, fd, TIOCGPGRP, &group) == 0 && group != sys1(__NR_getpgid, 0) &&
-	       sys3(__NR_ioctl, fd, TIOCGPTN, &number) < 0;
-}
-
 /*
- * A descriptor that must be polled first. Of a terminal the kernel wants more than data: a process in the
- * background is to be stopped at once, and VMIN 0 sets a time limit, after which nothing was read.
+ * A descriptor that must be polled first. Of a terminal the kernel wants more than data: of the controlling one,
+ * that the process is not in the background, and VMIN 0 sets a time limit, after which nothing was read.
  */
 static long read_polled(struct wf_frame *f, int fd)
 {
@@ -77,8 +68,8 @@ static long read_polled(struct wf_frame *f, int fd)
 
 	if (sys3(__NR_ioctl, fd, TCGETS, &tio) < 0)
 		return lx_fdwait_poll_then_call(f, fd, EPOLLIN);
-	if (is_in_background(fd))
-		return lx_blocking(f, false);
+	if (lx_tty_is_controlling(fd))
+		return lx_tty_read(f, fd);
 	if (tio.lflag & ICANON || !tio.cc[VTIME])
 		return !(tio.lflag & ICANON) && !tio.cc[VMIN]
 			       ? lx_blocking(f, false)
@@ -144,6 +135,14 @@ static long write_ended(size_t done, long ret)
 	return (long)done;
 }
 
+/* What cannot be tried without blocking. */
+static long write_polled(struct wf_frame *f, int fd, enum wf_fd_kind kind)
+{
+	long ret = kind == WF_FD_CHAR ? lx_tty_before_write(fd) : 0;
+
+	return ret < 0 ? ret : lx_fdwait_poll_then_call(f, fd, EPOLLOUT);
+}
+
 /* A blocking write; it ends when all is written. is_rest: of a call that has written something already. */
 static long write_from(struct wf_frame *f, int fd, char *buf, size_t len, bool is_rest,
 		       enum wf_fd_kind kind)
@@ -157,7 +156,7 @@ static long write_from(struct wf_frame *f, int fd, char *buf, size_t len, bool i
 		ret = LX_TRY(&w, transfer(w.use.fd, buf + done, len - done, true, is_rest || done,
 					  kind));
 		if (ret == -NO_RWF)
-			return done ? (long)done : lx_fdwait_poll_then_call(f, fd, EPOLLOUT);
+			return done ? (long)done : write_polled(f, fd, kind);
 		if (ret >= 0) {
 			done += (size_t)ret;
 			if (done == len || !ret || lx_fdwait_is_nonblocking(w.use.fd))
@@ -275,7 +274,7 @@ long sysc_writev(struct wf_frame *f)
 		ret = LX_TRY(&w,
 			     sys6(__NR_pwritev2, w.use.fd, vec, WF_ARG2(f), -1, -1, RWF_NOWAIT));
 		if (ret == -EOPNOTSUPP)
-			return lx_fdwait_check_sigpipe(lx_fdwait_poll_then_call(f, fd, EPOLLOUT));
+			return lx_fdwait_check_sigpipe(write_polled(f, fd, kind));
 		if (ret >= 0)
 			break;
 		if (ret == -EAGAIN)
