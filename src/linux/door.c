@@ -113,6 +113,9 @@ void lx_door_loop(void *kthread)
 			next = now;
 			continue;
 		}
+		/* One that came after our look sent no kick if it found another's still on its way. */
+		if (wf_load_seq_cst(&requests) != request)
+			continue;
 		if (next != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
 			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - now, 0);
 			ts = (struct __kernel_timespec){ wait / WF_SEC, wait % WF_SEC };

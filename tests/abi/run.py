@@ -41,8 +41,8 @@ class Result:
 def become_subreaper():
     """Orphans of the programs become our children, so that none escapes."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # A shell without job control ignores these for what it starts in the background; the programs would inherit it.
-    for number in (signal.SIGINT, signal.SIGQUIT):
+    # nohup, and a shell without job control in the background, ignore these; the programs would inherit it.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
