@@ -7,7 +7,7 @@
  *
  * Whoever stops a timer relies on it that no signal of it comes later, and natively one that was sent is
  * handled before the call returns. So the calls that stop or change a timer let the door finish with what
- * it may hold; a one-shot timer that was still running has sent nothing. What was not handled is dropped.
+ * it may hold, while the timer stands still; a one-shot timer that was still running has sent nothing. What was not handled is dropped.
  *
  * The kernel keeps one signal of a timer at most, and counts overruns while it is pending. So do our queues
  * (sigqueue.c), where the kernel does not know of it: the count is ours then.
@@ -167,27 +167,50 @@ static void expect(int id)
 		lx_signal_expect(signo);
 }
 
+static bool is_zero(const struct __kernel_timespec *ts)
+{
+	return !ts->tv_sec && !ts->tv_nsec;
+}
+
+static bool is_valid(const struct __kernel_timespec *ts)
+{
+	return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < WF_SEC;
+}
+
+static long set(int id, int flags, const struct lx_timerspec *fresh, struct lx_timerspec *old)
+{
+	if (lx_timer_cpu_owns(id))
+		return lx_timer_cpu_settime(id, flags, fresh, old);
+	return sys4(__NR_timer_settime, id, flags, fresh, old);
+}
+
+/* Stopped first: what is dropped must all be from before, and the new time may be over at once. */
 long sysc_timer_settime(struct wf_frame *f)
 {
+	const struct lx_timerspec stop = { 0 };
+	struct lx_timerspec old, fresh, stopped;
 	int id = (int)WF_ARG0(f);
-	struct lx_timerspec old, fresh;
 	long ret;
 
+	if (!WF_ARG2(f))
+		return -EINVAL;
+	if (wf_arch_copy(&fresh, (const void *)WF_ARG2(f), sizeof(fresh)) < 0)
+		return -EFAULT;
+	if (!is_valid(&fresh.value) || !is_valid(&fresh.interval))
+		return -EINVAL;
 	expect(id);
-	if (lx_timer_cpu_owns(id)) {
-		if (wf_arch_copy(&fresh, (const void *)WF_ARG2(f), sizeof(fresh)) < 0)
-			return WF_ARG2(f) ? -EFAULT : -EINVAL;
-		ret = lx_timer_cpu_settime(id, (int)WF_ARG1(f), &fresh, &old);
-	} else {
-		ret = sys4(__NR_timer_settime, id, WF_ARG1(f), WF_ARG2(f), &old);
-	}
+	ret = set(id, 0, &stop, &old);
 	if (ret < 0)
 		return ret;
-	if (!(old.value.tv_sec | old.value.tv_nsec) || old.interval.tv_sec | old.interval.tv_nsec) {
+	if (is_zero(&old.value) || !is_zero(&old.interval)) {
 		lx_door_pass();
 		lx_signal_drop_timer(id);
 	}
-	return WF_ARG3(f) ? wf_arch_copy((void *)WF_ARG3(f), &old, sizeof(old)) : ret;
+	if (!is_zero(&fresh.value) || !is_zero(&fresh.interval))
+		ret = set(id, (int)WF_ARG1(f), &fresh, &stopped);
+	if (ret < 0)
+		return ret;
+	return WF_ARG3(f) ? wf_arch_copy((void *)WF_ARG3(f), &old, sizeof(old)) : 0;
 }
 
 long sysc_timer_gettime(struct wf_frame *f)

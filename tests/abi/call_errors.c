@@ -102,7 +102,8 @@ static const char *make_pattern(int which, long a[6])
 		"large numbers", "bad fd",     "file", "file, bad memory", "socket",
 		"own tid",
 	};
-	static const long first[NR_PATTERNS] = { 0, -1, 1, (long)0xffff800000001000ul };
+	/* Taken for an ID, no value but the third is one of a process or thread: they end below 1 << 28. */
+	static const long first[NR_PATTERNS] = { 0, -1, 1, (long)0xffff800070001000ul };
 
 	for (int i = 0; i < 6; i++)
 		a[i] = which < 4 ? first[which] : (long)memory + i * BUF_BYTES;
@@ -112,7 +113,7 @@ static const char *make_pattern(int which, long a[6])
 			a[i] = 0x7fffffff;
 		break;
 	case 6:
-		a[0] = 1000;
+		a[0] = 0x10000000 + 1000;
 		a[2] = 8;
 		a[3] = 0;
 		break;
