@@ -237,7 +237,7 @@ void wf_linux_attention(struct wf_frame *f)
 	if (seen & WF_ATT_SIGNAL)
 		lx_signal_exit(f);
 	if (seen & WF_ATT_RESCHED)
-		wf_yield();
+		wf_give_way();
 }
 
 bool lx_wants(int nr)

@@ -354,7 +354,7 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 	}
 	if (wf_load_seq_cst(&t->base.attention) & WF_ATT_RESCHED) {
 		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_RESCHED);
-		wf_yield();
+		wf_give_way();
 		k = wf_self_kthread();
 	}
 	if (wf_load_seq_cst(&t->base.attention) & WF_ATT_SIGNAL) {

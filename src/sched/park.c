@@ -142,7 +142,7 @@ bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *
 	return was != WF_RUNNING;
 }
 
-void wf_yield(void)
+static void let_others_run(enum wf_prev_action action)
 {
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
@@ -158,5 +158,15 @@ void wf_yield(void)
 			return;
 	}
 	WF_TRACE(k, WF_EV_YIELD, 0, 0);
-	wf_worker_switch_away(WF_PREV_YIELD);
+	wf_worker_switch_away(action);
+}
+
+void wf_yield(void)
+{
+	let_others_run(WF_PREV_YIELD);
+}
+
+void wf_give_way(void)
+{
+	let_others_run(WF_PREV_GAVE_WAY);
 }

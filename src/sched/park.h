@@ -37,5 +37,7 @@ bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *
 
 /* Let others run first; returns at once when nobody waits. */
 WF_PARKS void wf_yield(void);
+/* The same for one that was told to: with slice left it comes right after those that were woken. */
+WF_PARKS void wf_give_way(void);
 
 #endif

@@ -103,7 +103,8 @@ void wf_worker_ready(struct wf_thread *t)
 								      : WF_PLACE_TAIL));
 		/*
 		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
-		 * a lock in a loop would never let the thread that it wakes have it.
+		 * a lock in a loop would never let the thread that it wakes have it. It keeps the rest of its slice: else a
+		 * thread that computes and wakes others often would get next to nothing beside threads that only compute.
 		 */
 		if (waker->hog >= WF_HOG && t->hog < waker->hog)
 			(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
@@ -212,7 +213,7 @@ void wf_worker_switch_away(enum wf_prev_action action)
 	struct wf_thread *self = k->cur;
 	struct wf_thread *t = w ? wf_worker_pick(w) : NULL;
 
-	if (!t && action == WF_PREV_YIELD)
+	if (!t && (action == WF_PREV_YIELD || action == WF_PREV_GAVE_WAY))
 		return;
 	leave(k, action);
 	if (t) {
@@ -253,6 +254,13 @@ static void push_prev(struct wf_kthread *k, struct wf_thread *t, enum wf_place p
 	}
 }
 
+static enum wf_place place_after(enum wf_prev_action action)
+{
+	if (action == WF_PREV_YIELD)
+		return WF_PLACE_EXPIRED;
+	return action == WF_PREV_GAVE_WAY ? WF_PLACE_WOKEN : WF_PLACE_TAIL;
+}
+
 static void commit_park(struct wf_kthread *k, struct wf_thread *t)
 {
 	uint32_t s = wf_load_acquire(&t->state);
@@ -285,9 +293,10 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 		commit_park(k, t);
 		break;
 	case WF_PREV_YIELD:
+	case WF_PREV_GAVE_WAY:
 	case WF_PREV_PREEMPT:
 		wf_store_release(&t->state, WF_READY);
-		push_prev(k, t, action == WF_PREV_YIELD ? WF_PLACE_EXPIRED : WF_PLACE_TAIL);
+		push_prev(k, t, place_after(action));
 		break;
 	case WF_PREV_JOIN:
 		wf_store_release(&t->state, WF_READY);

@@ -18,8 +18,9 @@
 /* What the successor of a switch does with the thread that was switched away from. */
 enum wf_prev_action {
 	WF_PREV_NONE,
-	WF_PREV_PARK,    /* commit PARKING -> PARKED, or push if already woken */
-	WF_PREV_YIELD,   /* push behind its equals */
+	WF_PREV_PARK,     /* commit PARKING -> PARKED, or push if already woken */
+	WF_PREV_YIELD,    /* push behind its equals */
+	WF_PREV_GAVE_WAY, /* push before those that used the CPU last, as long as it has slice left */
 	WF_PREV_PREEMPT, /* push: its slice is over */
 	WF_PREV_JOIN,    /* push on another worker, kthread.joins */
 	WF_PREV_REHOME,  /* its call returned without a worker: push where it can run */

@@ -12,6 +12,7 @@
 #include "tap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define NR_THREADS 8
 #define NR_SEMAPHORES 2
@@ -318,6 +319,66 @@ static const struct model calling = { .setup = setup_calls, .check = machine_che
 TEST(a_call_that_gets_a_vacant_worker_back_is_watched_again)
 {
 	model_verify_walk(&calling, 300);
+}
+
+/* Who ran, in order: a thread that computes, the one that it wakes, two that only compute. */
+static char turns[8];
+static size_t nr_turns;
+static struct wf_thread *helper;
+
+static void takes_turn(void *name)
+{
+	turns[nr_turns++] = *(const char *)name;
+}
+
+static void helps(void *name)
+{
+	wf_park_begin(0, WF_WAIT_FUTEX, 0);
+	helper = wf_self();
+	(void)wf_park(WF_NEVER);
+	takes_turn(name);
+}
+
+/* What the gate's exit does. */
+static void obey_attention(void)
+{
+	if (wf_fetch_and(&wf_self()->attention, ~WF_ATT_RESCHED) & WF_ATT_RESCHED)
+		wf_give_way();
+}
+
+static void wakes_helper(void *name)
+{
+	wf_self()->slice_left = WF_SLICE_NS;
+	wf_self()->hog = WF_HOG;
+	(void)wf_unpark(helper, WF_WAKE_EVENT);
+	obey_attention();
+	takes_turn(name);
+}
+
+static void setup_gives_way(void)
+{
+	machine_reset(1);
+	nr_turns = 0;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(sleeps_at_door, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(helps, "h"));
+	machine_queue(&wf_rt.workers[0], machine_thread(wakes_helper, "w"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "1"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "2"));
+}
+
+static void check_turns(void)
+{
+	machine_check();
+	turns[nr_turns] = 0;
+	model_expect(!strcmp(turns, "hw12"), turns);
+}
+
+static const struct model giving_way = { .setup = setup_gives_way, .check = check_turns };
+
+TEST(a_thread_that_gives_way_to_one_it_wakes_keeps_its_turn)
+{
+	model_verify_walk(&giving_way, 100);
 }
 
 TEST(random_threads_all_end)
