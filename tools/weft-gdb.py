@@ -329,6 +329,7 @@ class WeftWorkers(gdb.Command):
         for k in rt.kthreads():
             cur = rt.field(k, "wf_kthread.cur")
             role = "door" if rt.field(k, "wf_kthread.is_door") else \
+                "ring" if rt.field(k, "wf_kthread.is_helper") else \
                 "bound" if rt.field(k, "wf_kthread.bound") else \
                 "worker" if rt.field(k, "wf_kthread.worker") else \
                 "in a call" if rt.field(k, "wf_kthread.insys") else "spare"

@@ -136,19 +136,23 @@ static void read_io_uring(const struct wf_machine *m, struct wf_checks_finding *
 		found(f, WF_CHECKS_WARN, "refused (EPERM)");
 		advise(f,
 		       "the sysctl kernel.io_uring_disabled is %lld; "
-		       "files go through a pool of kernel threads",
+		       "each wait for a shared futex or a child holds a kernel thread",
 		       disabled);
 	} else if (ret == -EPERM) {
 		found(f, WF_CHECKS_WARN, "refused (EPERM)");
 		advise(f, "a seccomp filter or security module forbids it, as in most containers; "
-			  "files go through a pool of kernel threads");
+			  "each wait for a shared futex or a child holds a kernel thread");
 	} else if (ret == -ENOSYS) {
 		found(f, WF_CHECKS_WARN, "no (ENOSYS)");
 		advise(f, "the kernel lacks it or a seccomp filter says so; "
-			  "files go through a pool of kernel threads");
+			  "each wait for a shared futex or a child holds a kernel thread");
+	} else if (ret == -EOPNOTSUPP) {
+		found(f, WF_CHECKS_WARN, "without FUTEX_WAIT and WAITID");
+		advise(f, "Linux 6.7 has them; until then each wait for a shared futex or a child "
+			  "holds a kernel thread");
 	} else {
 		found(f, WF_CHECKS_WARN, "no (%s)", strerror(-ret));
-		advise(f, "files go through a pool of kernel threads");
+		advise(f, "each wait for a shared futex or a child holds a kernel thread");
 	}
 }
 
@@ -421,15 +425,16 @@ const struct wf_check wf_checks[] = {
 	  "of its own, so a million guarded stacks fit into a few mappings.",
 	  read_guard },
 	{ "io-uring", "io_uring", WF_CHECKS_WARN,
-	  "Files never become ready, so they need io_uring or a pool of kernel threads. Sockets and\n"
-	  "pipes always go through epoll.",
+	  "Futexes that processes share and children are no descriptors that could be polled: a thread\n"
+	  "that waits for one holds a kernel thread. From 16 such threads on they wait in a ring of\n"
+	  "io_uring (6.7), with one kernel thread for all. All else goes through epoll.",
 	  read_io_uring },
 	{ "epoll-pwait2", "epoll_pwait2", WF_CHECKS_WARN,
 	  "An idle worker sleeps in the poller until the next timer. epoll_pwait2 takes nanoseconds,\n"
 	  "the older call milliseconds.",
 	  read_epoll },
 	{ "pidfd", "pidfd_open", WF_CHECKS_WARN,
-	  "A thread that waits for a child parks on the child's pidfd, which polls like a socket.",
+	  "Programs wait for children and signal them by their pidfds, which poll like sockets.",
 	  read_pidfd },
 	{ "patch", "text can be patched", WF_CHECKS_FAIL,
 	  "weft replaces the syscall instructions of libc by jumps. For that it makes a private mapping\n"

@@ -42,7 +42,7 @@ struct wf_dump_kthread {
 	uint64_t address, cur, worker, ring, bound;
 	int tid;
 	unsigned insys;
-	bool is_door, is_asleep;
+	bool is_door, is_helper, is_asleep;
 	long call;
 	int worker_index;  /* -1: none */
 	int64_t cur_tid;   /* 0: none */

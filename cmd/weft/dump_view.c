@@ -40,6 +40,8 @@ const char *wf_view_role(const struct wf_dump_kthread *k)
 {
 	if (k->is_door)
 		return "door";
+	if (k->is_helper)
+		return "ring";
 	if (k->bound)
 		return "bound";
 	if (k->insys)

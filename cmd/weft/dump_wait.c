@@ -514,6 +514,8 @@ void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struc
 	} else if (strcmp(kind, "poll") == 0) {
 		snprintf(out->what, sizeof(out->what), "%llu descriptors",
 			 (unsigned long long)d->wait_what);
+	} else if (strcmp(kind, "child") == 0) {
+		snprintf(out->what, sizeof(out->what), "%d", (int)d->wait_what);
 	} else if (strcmp(kind, "signal") == 0) {
 		describe_signals(d->wait_what, out->what, sizeof(out->what));
 	} else if (strcmp(kind, "call") == 0) {

@@ -25,6 +25,10 @@
 #define SET_SYSCALL_USER_DISPATCH 59
 #define GET_MDWE 66
 #define NR_IO_URING_SETUP 425
+#define NR_IO_URING_REGISTER 427
+#define URING_REGISTER_PROBE 8
+#define URING_OP_WAITID 50
+#define URING_OP_FUTEX_WAIT 51
 #define NR_PIDFD_OPEN 434
 #define NR_EPOLL_PWAIT2 441
 
@@ -63,8 +67,22 @@ static int install_guard(void)
 static int set_up_ring(void)
 {
 	uint32_t params[30] = { 0 }; /* struct io_uring_params is 120 bytes for ever */
+	struct {
+		uint8_t last_op, nr;
+		uint16_t resv[7];
+		struct {
+			uint8_t op, resv;
+			uint16_t flags;
+			uint32_t resv2;
+		} op[256];
+	} probe = { 0 };
+	int fd = (int)syscall(NR_IO_URING_SETUP, 4, params);
 
-	return syscall(NR_IO_URING_SETUP, 4, params) < 0 ? -errno : 0;
+	if (fd < 0 || syscall(NR_IO_URING_REGISTER, fd, URING_REGISTER_PROBE, &probe, 256) < 0)
+		return -errno;
+	return probe.op[URING_OP_WAITID].flags & probe.op[URING_OP_FUTEX_WAIT].flags & 1
+		       ? 0
+		       : -EOPNOTSUPP;
 }
 
 static int wait_with_ns(void)

@@ -48,13 +48,17 @@ static const char run_help[] =
 	"  --stats        print counters on standard error when the program ends\n"
 	"  --trace FILE   write the scheduler's events to FILE\n"
 	"  --seed N       make scheduling decisions from the seed N, to repeat a run\n"
+	"  --io-uring WHEN\n"
+	"                 auto, always or never: whether waits for shared futexes and children go to\n"
+	"                 a ring of io_uring instead of holding a kernel thread each (default: auto,\n"
+	"                 when there are many)\n"
 	"  --children=no  what PROGRAM executes runs without weft (default: yes, under weft as well)\n"
 	"  --help         show this text\n"
 	"\n"
 	"Environment:\n"
 	"  WEFT=0         run the program as if weft were not there\n"
 	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
-	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_CHILDREN\n"
+	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_IO_URING, WEFT_CHILDREN\n"
 	"                 what the options set; an option wins\n"
 	"\n"
 	"Exit status: that of PROGRAM; 125 if weft refuses or fails, 126 if PROGRAM cannot be\n"
@@ -63,7 +67,7 @@ static const char run_help[] =
 struct run_options {
 	unsigned long workers; /* 0: not given */
 	bool has_stats, has_seed;
-	const char *trace, *children;
+	const char *trace, *children, *io_uring;
 	unsigned long long seed;
 };
 
@@ -91,6 +95,7 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		{ "stats", no_argument, NULL, 's' },
 		{ "trace", required_argument, NULL, 't' },
 		{ "seed", required_argument, NULL, 'S' },
+		{ "io-uring", required_argument, NULL, 'u' },
 		{ "children", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -129,6 +134,16 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 			}
 			out->has_seed = true;
 			out->seed = number;
+			break;
+		case 'u':
+			if (strcmp(optarg, "auto") && strcmp(optarg, "always") &&
+			    strcmp(optarg, "never")) {
+				wf_cmd_error(
+					"run: --io-uring takes auto, always or never, not '%s'",
+					optarg);
+				return WF_EXIT_REFUSED;
+			}
+			out->io_uring = optarg;
 			break;
 		case 'c':
 			if (strcmp(optarg, "yes") && strcmp(optarg, "no")) {
@@ -254,6 +269,8 @@ static void set_environment(const struct run_options *o, const char *library)
 		set_trace(o->trace);
 	if (o->has_seed)
 		set_number("WEFT_SEED", o->seed);
+	if (o->io_uring)
+		set_or_die("WEFT_IO_URING", o->io_uring);
 	if (o->children)
 		set_or_die("WEFT_CHILDREN", o->children);
 }

@@ -124,6 +124,19 @@ static uint64_t number_of(const char *name, uint64_t max)
 	return 0;
 }
 
+static enum lx_ring_mode ring_mode(void)
+{
+	const char *text = getenv("WEFT_IO_URING");
+
+	if (!text || !*text || !strcmp(text, "auto"))
+		return LX_RING_AUTO;
+	if (!strcmp(text, "always"))
+		return LX_RING_ALWAYS;
+	if (strcmp(text, "never"))
+		say("ignoring a bad value of ", "WEFT_IO_URING");
+	return !strcmp(text, "never") ? LX_RING_NEVER : LX_RING_AUTO;
+}
+
 static const char *why_not(int error)
 {
 	switch (error) {
@@ -172,6 +185,7 @@ static void prepare(void)
 	}
 	lx_config.nr_workers = (uint32_t)number_of("WEFT_WORKERS", WF_MAX_WORKERS);
 	lx_config.seed = number_of("WEFT_SEED", UINT64_MAX);
+	lx_config.ring = ring_mode();
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
 	lx_config.prepare = patch_all;

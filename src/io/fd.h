@@ -119,6 +119,7 @@ bool wf_fd_is_quiet(int fd, uint32_t seq);
 
 /* One of the runtime's own descriptors: the program must not close or replace it. */
 bool wf_fd_is_own(int fd);
+void wf_fd_set_own(int fd, bool is_own);
 
 struct wf_io_driver;
 extern const struct wf_io_driver wf_epoll_driver;

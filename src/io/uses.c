@@ -75,7 +75,7 @@ static void wait_for_tries(struct fd_entry *e)
 	}
 }
 
-static void mark_own(int fd, bool is_own)
+void wf_fd_set_own(int fd, bool is_own)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
@@ -100,7 +100,7 @@ void wf_fd_closing(int fd)
 		copy = wf_fdtab_dup_high(
 			fd); /* an error is not tried again: the uses end with EBADF */
 		if (copy >= 0)
-			mark_own(copy, true);
+			wf_fd_set_own(copy, true);
 		wf_spin_lock(&e->lock);
 	}
 	if (copy >= 0 && e->nr_uses) {
@@ -111,7 +111,7 @@ void wf_fd_closing(int fd)
 	wf_spin_unlock(&e->lock);
 	wait_for_tries(e);
 	if (copy >= 0) {
-		mark_own(copy, false);
+		wf_fd_set_own(copy, false);
 		(void)sys_close(copy);
 	}
 }
@@ -170,7 +170,7 @@ void wf_fd_use_done(struct wf_fd_use *u)
 		last = k->fd;
 	wf_spin_unlock(&lock);
 	if (last >= 0) {
-		mark_own(last, false);
+		wf_fd_set_own(last, false);
 		(void)sys_close(last);
 	}
 }

@@ -115,6 +115,8 @@ struct lx_process {
 	/* (c) of the main thread when it became one of many, and so of every kernel thread for all */
 	uint32_t base_policy;
 	int32_t base_priority, base_nice;
+	uint32_t
+		nr_held; /* (a) threads in a real call that is certain to last, each on a kernel thread */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
@@ -317,9 +319,17 @@ void lx_stacks_forget(void);
 void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);
 
 /* start.c */
+/* Whether what epoll does not know waits in a ring of io_uring. AUTO: when many do. */
+enum lx_ring_mode {
+	LX_RING_AUTO,
+	LX_RING_ALWAYS,
+	LX_RING_NEVER,
+};
+
 struct lx_config {
 	uint32_t nr_workers; /* 0: as many as processors */
 	uint64_t seed;
+	enum lx_ring_mode ring;
 	size_t min_sigstack;
 	void *rseq_area; /* main's registered area, NULL: none */
 	uint32_t rseq_bytes;

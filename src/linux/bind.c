@@ -6,6 +6,7 @@
  */
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/ring.h"
 
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
@@ -199,5 +200,8 @@ long sysc_seccomp(struct wf_frame *f)
 
 	if (WF_ARG0(f) != SECCOMP_SET_MODE_STRICT && !is_filter)
 		return lx_raw(f);
-	return is_filter && WF_ARG1(f) & SECCOMP_FILTER_FLAG_TSYNC ? lx_raw(f) : lx_bind_call(f);
+	if (!is_filter || !(WF_ARG1(f) & SECCOMP_FILTER_FLAG_TSYNC))
+		return lx_bind_call(f);
+	lx_ring_end();
+	return lx_raw(f);
 }

@@ -35,11 +35,15 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 	self->base.wait_kind = WF_WAIT_CALL;
 	self->base.wait_what = (uint64_t)nr;
 	self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
+	if (how == CALL_HANDED_ON)
+		wf_fetch_add(&lx.nr_held, 1u);
 	if (how == CALL_LAZY)
 		wf_call_enter_lazy();
 	else
 		wf_call_enter(how == CALL_HANDED_ON);
 	ret = wf_arch_raw_call(nr, args, &self->base.attention);
+	if (how == CALL_HANDED_ON)
+		wf_fetch_sub(&lx.nr_held, 1u);
 	if (WF_UNLIKELY(ret < 0))
 		lx_signal_take_raised(ret);
 	wf_call_leave();

@@ -9,12 +9,13 @@
  * with a timeout or a signal is never swallowed. Wakers unpark under the lock: a waiter that returns for
  * another reason first takes the lock, hence no waker still holds a pointer to it.
  *
- * A shared futex may be woken by another process: such a wait is a real call, with the worker handed on. The
+ * A shared futex may be woken by another process: such a wait is the kernel's, in the call itself or by the ring. The
  * exception is the word that exit clears: libc joins through a shared wait on it, and only we ever wake it.
  * It is recognised by address, never by value: libc 2.42 moved it away from the tid.
  */
 #include "linux/futex_table.h"
 #include "linux/calls.h"
+#include "linux/ring.h"
 #include "sched/bind.h"
 
 #define BUCKETS 4096u
@@ -358,11 +359,14 @@ static long wake_op(uint32_t *addr, uint32_t nr, uint32_t *addr2, uint32_t nr2, 
 	return ret;
 }
 
-static long wait_shared(struct wf_frame *f)
+static long wait_shared(struct wf_frame *f, uint32_t val, uint32_t mask, int64_t deadline)
 {
+	long ret = mask ? lx_ring_futex((uint32_t *)WF_ARG0(f), val, mask, deadline) : -ENOSYS;
 	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
 			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
 
+	if (ret != -ENOSYS)
+		return ret;
 	/* as the kernel: a wait with a time is not made again after a handler */
 	return lx_blocking_call(__NR_futex, args, true,
 				args[3] ? LX_RESTART_NEVER : LX_RESTART_SYS);
@@ -417,9 +421,10 @@ static WF_NOINLINE long any_operation(struct wf_frame *f)
 	switch (cmd) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
+		val3 = cmd == FUTEX_WAIT ? ~0u : val3;
 		if (is_shared && !is_exit_word(addr))
-			return wait_shared(f);
-		return lx_futex_wait_on(addr, val, cmd == FUTEX_WAIT ? ~0u : val3, deadline);
+			return wait_shared(f, val, val3, deadline);
+		return lx_futex_wait_on(addr, val, val3, deadline);
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 		if (cmd == FUTEX_WAKE_BITSET && !val3)

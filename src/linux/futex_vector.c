@@ -6,6 +6,7 @@
  * that another process may wake is waited for in the kernel, where a vector has no others.
  */
 #include "linux/calls.h"
+#include "linux/ring.h"
 #include "linux/futex_table.h"
 
 #include <time.h>
@@ -190,8 +191,10 @@ long sysc_futex_wait(struct wf_frame *f)
 		ret = lx_futex_check_address(addr);
 	if (ret < 0)
 		return ret;
-	if (!is_private(flags))
-		return lx_blocking(f, true);
+	if (!is_private(flags)) {
+		ret = lx_ring_futex(addr, (uint32_t)WF_ARG1(f), (uint32_t)WF_ARG2(f), deadline);
+		return ret == -ENOSYS ? lx_blocking(f, true) : ret;
+	}
 	return lx_futex_wait_on(addr, (uint32_t)WF_ARG1(f), (uint32_t)WF_ARG2(f), deadline);
 }
 

@@ -9,6 +9,7 @@
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/ring.h"
 #include "sched/bind.h"
 
 #include <linux/sched.h>
@@ -179,35 +180,67 @@ static long waited(long ret, bool has_child)
  * __WNOTHREAD means the children that the calling thread has made: the kernel would take the kernel thread for it,
  * and miss them. So it is any child of the process, but for a thread that has a kernel thread of its own.
  */
-static long wait_options(uint64_t options)
+static int wait_options(uint64_t options)
 {
-	return (long)(wf_is_bound(wf_self()) ? options : options & ~(uint64_t)__WNOTHREAD);
+	return (int)(wf_is_bound(wf_self()) ? options : options & ~(uint64_t)__WNOTHREAD);
 }
 
-/* A child that has ended already costs no hand-off. */
+/*
+ * A child that has ended already costs no hand-off. The ring only tells that there is something to be found: the call
+ * that takes it, and counts what the child has used, is the real one.
+ */
 long sysc_wait4(struct wf_frame *f)
 {
-	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), wait_options(WF_ARG2(f)),
-			 (long)WF_ARG3(f) };
-	long ret = sys4(__NR_wait4, args[0], args[1], args[2] | WNOHANG, args[3]);
+	int pid = (int)WF_ARG0(f), options = wait_options(WF_ARG2(f));
+	int which = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
+	long args[6] = { pid, (long)WF_ARG1(f), options, (long)WF_ARG3(f) };
+	long ret;
 
-	if (!ret && !(WF_ARG2(f) & WNOHANG))
-		ret = lx_blocking_call(__NR_wait4, args, true, LX_RESTART_SYS);
+	do {
+		ret = sys4(__NR_wait4, pid, args[1], options | WNOHANG, args[3]);
+		if (ret || options & WNOHANG)
+			break;
+		ret = lx_ring_child(which, which == P_PGID ? -pid : WF_MAX(pid, 0),
+				    options | WEXITED);
+		if (ret == -ENOSYS)
+			ret = lx_blocking_call(__NR_wait4, args, true, LX_RESTART_SYS);
+	} while (ret == 0);
 	return waited(ret, ret > 0);
+}
+
+/* As the kernel does it: these fields and no others. */
+static long show_child(void *user, const struct wf_siginfo *info)
+{
+	const size_t head = offsetof(struct wf_siginfo, pad),
+		     body = offsetof(struct wf_siginfo, words);
+
+	if (!user || (wf_arch_copy(user, info, head) == 0 &&
+		      wf_arch_copy((char *)user + body, info->words, 3 * sizeof(int)) == 0))
+		return 0;
+	return -EFAULT;
 }
 
 long sysc_waitid(struct wf_frame *f)
 {
-	const void *user = (const void *)WF_ARG2(f);
-	bool may_find_none = user && WF_ARG3(f) & WNOHANG;
-	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
-			 wait_options(WF_ARG3(f)), (long)WF_ARG4(f) };
-	long ret = WF_ARG3(f) & WNOHANG
-			   ? sys5(__NR_waitid, args[0], args[1], args[2], args[3], args[4])
-			   : lx_blocking_call(__NR_waitid, args, true, LX_RESTART_SYS);
-	struct wf_siginfo info = { 0 };
+	int which = (int)WF_ARG0(f), options = wait_options(WF_ARG3(f));
+	long args[6] = { which, (long)WF_ARG1(f), (long)WF_ARG2(f), options, (long)WF_ARG4(f) };
+	struct wf_siginfo info;
+	long ret;
 
-	if (ret == 0 && may_find_none)
-		(void)wf_arch_copy(&info, user, sizeof(info));
-	return waited(ret, !may_find_none || info.signo);
+	for (;;) {
+		info = (struct wf_siginfo){ 0 };
+		ret = sys5(__NR_waitid, which, args[1], &info, options | WNOHANG, args[4]);
+		if (ret < 0 || info.signo || options & WNOHANG)
+			break;
+		ret = which == P_PIDFD ? -ENOSYS : lx_ring_child(which, (int)args[1], options);
+		if (ret == -ENOSYS) {
+			ret = lx_blocking_call(__NR_waitid, args, true, LX_RESTART_SYS);
+			return waited(ret, ret == 0);
+		}
+		if (ret < 0)
+			break;
+	}
+	if (show_child((void *)WF_ARG2(f), &info) < 0)
+		ret = -EFAULT;
+	return waited(ret, info.signo);
 }

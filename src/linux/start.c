@@ -8,6 +8,7 @@
  */
 #include "arch/arch.h"
 #include "io/fd.h"
+#include "io/ring.h"
 #include "linux/abi.h"
 #include "linux/calls.h"
 #include "linux/names.h"
@@ -197,6 +198,7 @@ void lx_forget(void)
 {
 	wf_arch_gate_on = 0;
 	wf_epoll_forget();
+	wf_ring_forget();
 	lx_timer_forget();
 	lx_poll_forget();
 	lx_credentials_forget();

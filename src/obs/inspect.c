@@ -43,6 +43,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_kthread, insys),
 	FIELD(wf_kthread, sleep_word),
 	FIELD(wf_kthread, is_door),
+	FIELD(wf_kthread, is_helper),
 	FIELD(wf_kthread, bound),
 	FIELD(wf_kthread, tid),
 	FIELD(wf_kthread, index),
@@ -135,6 +136,7 @@ static const struct wf_inspect_value values[] = {
 	WAIT(WF_WAIT_SLEEP, "sleep"),
 	WAIT(WF_WAIT_SIGNAL, "signal"),
 	WAIT(WF_WAIT_CALL, "call"),
+	WAIT(WF_WAIT_CHILD, "child"),
 
 	EVENT(WF_EV_SPAWN, "spawn"),
 	EVENT(WF_EV_EXIT, "exit"),
@@ -155,7 +157,7 @@ static const struct wf_inspect_value values[] = {
 	{ "const", "trace_events", WF_TRACE_EVENTS },
 };
 
-_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 7 && WF_EV_NR == 15, "name the new values above");
+_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 8 && WF_EV_NR == 15, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
 	{ "wf_runtime", &wf_rt },

@@ -178,11 +178,10 @@ static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
 	wf_store_release(&k->worker, w); /* pairs with the acquire in wf_worker_loop() */
 }
 
-static bool spawn(struct wf_kthread *k)
+static bool spawn(struct wf_kthread *k, void (*loop)(void *))
 {
 	bool was_revived = k->is_revived; /* it may end before we look again */
-	long tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, wf_worker_loop, k,
-					 &k->tid);
+	long tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, loop, k, &k->tid);
 
 	if (was_revived)
 		wf_fetch_sub(&wf_rt.nr_reviving, 1u);
@@ -208,7 +207,7 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 		return false;
 	}
 	attach(w, k, searching);
-	if (spawn(k))
+	if (spawn(k, wf_worker_loop))
 		return true;
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
@@ -227,11 +226,27 @@ struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t)
 	k->bound = t;
 	k->cpu_began = 1; /* its clock begins at 0, and all of it is t's */
 	wf_store_release(&t->bound, k);
-	if (spawn(k))
+	if (spawn(k, wf_worker_loop))
 		return k;
 	wf_store_release(&t->bound, (struct wf_kthread *)NULL);
 	wf_rt_end_kthread(k);
 	return NULL;
+}
+
+bool wf_rt_spawn_helper(void (*loop)(void *))
+{
+	struct wf_kthread *k;
+
+	if (wf_has_own_state(wf_own_kthread()))
+		return false;
+	k = new_kthread();
+	if (!k)
+		return false;
+	k->is_helper = true;
+	if (spawn(k, loop))
+		return true;
+	wf_rt_end_kthread(k);
+	return false;
 }
 
 void wf_rt_door_kicked(void)

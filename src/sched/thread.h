@@ -65,6 +65,7 @@ enum wf_wait {
 	WF_WAIT_SLEEP,  /* what: deadline */
 	WF_WAIT_SIGNAL, /* what: set */
 	WF_WAIT_CALL,   /* a real call in the kernel; what: number */
+	WF_WAIT_CHILD,  /* what: as the first argument of wait4(), or of waitid() */
 	WF_WAIT_NR
 };
 

@@ -49,6 +49,7 @@ struct wf_kthread {
 	bool is_searching;   /* (o) holds one of wf_rt.nr_searching */
 	bool is_lazy;        /* (o) counted in wf_rt.nr_lazy */
 	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
+	bool is_helper;      /* (c) runs no threads either; see wf_rt_spawn_helper() */
 	/* (o) in the vDSO on our behalf: a kick defers, as in our own text */
 	bool in_clock;
 	bool is_ending;  /* (o) its bound thread has ended */

@@ -7,6 +7,7 @@ WAITS starts one thread for every call that can wait for ever. When `weft dump` 
 any more, each must be parked, but for those of HOLD. Output is TAP, or with --table one line per call.
 """
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,15 +15,18 @@ import time
 LIMIT_S = 60
 
 # Calls that nothing but a kernel thread can wait for; docs/limits.md says why.
-HOLD = {"open_fifo", "connect_unix", "flock", "ofd_lock", "wait4", "waitid", "msgrcv", "msgsnd",
-        "semop", "shared_futex"}
+HOLD = {"open_fifo", "connect_unix", "flock", "ofd_lock", "msgrcv", "msgsnd", "semop"}
+# But these, where there is io_uring; by default only when many wait.
+RING = {"wait4", "waitid", "shared_futex"}
 
 
 def dump(weft, pid):
     text = subprocess.run([weft, "dump", "--json", str(pid)], stdout=subprocess.PIPE,
                           timeout=LIMIT_S, check=True).stdout
-    return {t["name"]: "in call" if "call" in t else t["state"]
-            for t in json.loads(text)["threads"] if t["name"] != "waits"}
+    threads = json.loads(text)["threads"]
+    return ({t["name"]: "in call" if "call" in t else t["state"]
+             for t in threads if t["name"] != "waits"},
+            sum(t["name"] == "waits" for t in threads) == 1)
 
 
 def is_settled(threads):
@@ -39,8 +43,8 @@ def states(weft, program, workers):
             raise SystemExit("Bail out! the program did not start")
         until = time.monotonic() + LIMIT_S
         while True:
-            threads = dump(weft, victim.pid)
-            if is_settled(threads) or time.monotonic() > until:
+            threads, are_all_named = dump(weft, victim.pid)
+            if (are_all_named and is_settled(threads)) or time.monotonic() > until:
                 return threads
             time.sleep(0.05)
     finally:
@@ -51,8 +55,15 @@ def states(weft, program, workers):
             victim.kill()
 
 
+def has_ring(weft):
+    text = subprocess.run([weft, "doctor", "--json"], stdout=subprocess.PIPE, timeout=LIMIT_S).stdout
+    return any(c["id"] == "io-uring" and c["level"] == "ok" for c in json.loads(text)["checks"])
+
+
 def main():
     weft, program = sys.argv[1:3]
+    if os.environ.get("WEFT_IO_URING") != "always" or not has_ring(weft):
+        HOLD.update(RING)
     if sys.argv[3:] == ["--table"]:
         for name, state in sorted(states(weft, program, 2).items()):
             print(f"{name:16} {state}")

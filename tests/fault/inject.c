@@ -72,6 +72,8 @@ static bool waits(long nr, long b, long c, long d)
 	switch (nr) {
 	case __NR_futex:
 		return (b & FUTEX_COMMAND) == FUTEX_WAIT;
+	case __NR_io_uring_enter:
+		return c;
 	case __NR_epoll_pwait2:
 	case __NR_rt_sigtimedwait:
 		return !ts || ts->tv_sec || ts->tv_nsec;
@@ -89,6 +91,7 @@ static bool makes_descriptor(long nr, long b)
 	case __NR_eventfd2:
 	case __NR_timerfd_create:
 	case __NR_memfd_create:
+	case __NR_io_uring_setup:
 		return true;
 	default:
 		return false;
@@ -111,15 +114,16 @@ long wf_fault_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	if (waits(nr, b, c, d) && strikes(KIND_EINTR))
 		return -EINTR;
-	if ((nr == __NR_mmap || registers(nr, b)) && strikes(KIND_ENOMEM))
+	if ((nr == __NR_mmap || nr == __NR_io_uring_register || registers(nr, b)) &&
+	    strikes(KIND_ENOMEM))
 		return -ENOMEM;
 	if (registers(nr, b) && strikes(KIND_ENOSPC))
 		return -ENOSPC;
-	if (nr == __NR_timerfd_settime && strikes(KIND_EPERM))
+	if ((nr == __NR_timerfd_settime || nr == __NR_io_uring_enter) && strikes(KIND_EPERM))
 		return -EPERM; /* a filter that the program has set */
 	if (makes_descriptor(nr, b) && strikes(KIND_EMFILE))
 		return -EMFILE;
-	if (queues_signal(nr, c) && strikes(KIND_EAGAIN))
+	if ((queues_signal(nr, c) || nr == __NR_io_uring_enter) && strikes(KIND_EAGAIN))
 		return -EAGAIN;
 	if (nr == __NR_sendto && c > 1 && strikes(KIND_SHORT))
 		c = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the fault tests run: echo (sockets, pipes, polls, timers) and file (files, locks, children), every byte
- * checked. A call may fail for lack of memory where its manual says so, and is repeated then; nothing else may.
+ * What the fault tests run: echo (sockets, pipes, polls, timers), file (files, locks, children) and shared (futexes of
+ * several processes), every byte checked. A call may fail for lack of memory where its manual says so, and is repeated then; nothing else may.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,8 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -256,12 +259,51 @@ static void file(void)
 	MUST(unlink(path) == 0 && rmdir(dir) == 0);
 }
 
+static uint32_t *words; /* shared with other processes */
+
+static void *waits_for_others(void *arg)
+{
+	uint32_t *own = &words[(intptr_t)arg];
+	const struct timespec brief = { 0, 1000000 };
+	int status;
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (!pid) {
+		while (!__atomic_load_n(own, __ATOMIC_ACQUIRE))
+			(void)syscall(SYS_futex, own, FUTEX_WAIT, 0, NULL, NULL, 0);
+		__atomic_store_n(own, 2, __ATOMIC_RELEASE);
+		(void)syscall(SYS_futex, own, FUTEX_WAKE, 1, NULL, NULL, 0);
+		_exit(7);
+	}
+	(void)syscall(SYS_futex, own, FUTEX_WAIT, 0, &brief, NULL, 0);
+	__atomic_store_n(own, 1, __ATOMIC_RELEASE);
+	(void)syscall(SYS_futex, own, FUTEX_WAKE, 1, NULL, NULL, 0);
+	while (__atomic_load_n(own, __ATOMIC_ACQUIRE) == 1)
+		(void)syscall(SYS_futex, own, FUTEX_WAIT, 1, NULL, NULL, 0);
+	MUST(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
+	return NULL;
+}
+
+static void shared(void)
+{
+	pthread_t t[NR_CLIENTS];
+
+	words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (intptr_t i = 0; i < NR_CLIENTS; i++)
+		t[i] = start(waits_for_others, (void *)i);
+	for (int i = 0; i < NR_CLIENTS; i++)
+		pthread_join(t[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return 2;
 	if (!strcmp(argv[1], "echo"))
 		echo();
+	else if (!strcmp(argv[1], "shared"))
+		shared();
 	else
 		file();
 	return 0;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Waits for which there is no descriptor, but an operation of io_uring: without a kernel thread for each.
+ *
+ * Called by: linux/ring.c. One ring for the process, made when first needed, owned by one kernel thread.
+ *
+ *	op = (struct wf_ring_op){ what to do };
+ *	ret = wf_ring_submit(&op);                     -ENOSYS: there is no ring
+ *	while (!wf_ring_park(&op, ..., &reason))
+ *		reason says why; to give up: wf_ring_cancel(&op), which waits until it is over
+ *	op.res
+ *
+ * Invariant: an operation lies on its thread's stack, so the thread does not go on before it is complete or was never
+ * given to the kernel. Its result counts, whatever else happened meanwhile: a wake-up that the kernel has counted is
+ * never thrown away.
+ */
+#ifndef WF_IO_RING_H
+#define WF_IO_RING_H
+
+#include "base/list.h"
+#include "sched/thread.h"
+#include "sys/uring.h"
+
+struct wf_ring_op {
+	struct wf_list link;        /* (q) to be submitted, or in the kernel; empty: done */
+	struct wf_list cancel_link; /* (q) to be cancelled; or empty */
+	struct wf_thread *thread;   /* (c) */
+	enum sys_uring_op opcode;   /* (c) from here on: fields of the kernel's structure */
+	int fd;
+	uint32_t len, file_index;
+	uint64_t addr, addr2, addr3;
+	int32_t res;       /* (q) -ECANCELED: given up before it came to anything */
+	bool is_submitted; /* (q) */
+	bool is_done;      /* (q) */
+};
+
+/* 0, or -ENOSYS. */
+long wf_ring_submit(struct wf_ring_op *op);
+/* True: done. False: the deadline, or a signal may want the thread; *out says which. */
+WF_PARKS bool wf_ring_park(struct wf_ring_op *op, enum wf_wait kind, uint64_t what,
+			   int64_t deadline, enum wf_reason *out);
+WF_PARKS void wf_ring_cancel(struct wf_ring_op *op, enum wf_wait kind, uint64_t what);
+
+/* Everything under way ends with -ECANCELED, the kernel thread too, and there will be none any more. */
+void wf_ring_stop(void);
+/* In a fork child. */
+void wf_ring_forget(void);
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which waits go to the ring: those for a futex that processes share, and for children.
+ *
+ * Called by: futex.c, futex_vector.c, process.c. A kernel thread that waits in the call itself is the faster way, and
+ * while there are few of them not a dearer one: the ring has a kernel thread, too. So the first few wait there.
+ *
+ * A filter for system calls may answer one that it does not know with death. Where there is one the ring is not tried.
+ */
+#include "linux/ring.h"
+#include "io/ring.h"
+#include "sched/bind.h"
+
+#include <linux/prctl.h>
+#include <linux/wait.h>
+
+#define HELD_FEW 16u
+#define FUTEX2_SHARED_U32 2
+
+static bool is_filtered(void)
+{
+	static uint32_t answer; /* (a) 0: not asked yet */
+
+	if (!wf_load_relaxed(&answer))
+		wf_store_relaxed(&answer, sys1(__NR_prctl, PR_GET_SECCOMP) ? 2u : 1u);
+	return wf_load_relaxed(&answer) == 2;
+}
+
+static bool is_wanted(const struct lx_thread *self)
+{
+	if (lx_config.ring == LX_RING_NEVER || wf_is_bound(&self->base))
+		return false;
+	return lx_config.ring == LX_RING_ALWAYS ||
+	       (wf_load_relaxed(&lx.nr_held) >= HELD_FEW && !is_filtered());
+}
+
+static long wait_for(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, int64_t deadline)
+{
+	struct lx_thread *self = lx_self();
+	enum wf_reason reason;
+	long ret = is_wanted(self) ? wf_ring_submit(op) : -ENOSYS;
+
+	if (ret < 0)
+		return ret;
+	while (!wf_ring_park(op, kind, what, deadline, &reason)) {
+		if (reason == WF_WAKE_INTERRUPTED && !lx_signal_is_waiting(self))
+			continue;
+		wf_ring_cancel(op, kind, what);
+		if (op->res != -ECANCELED)
+			break;
+		if (reason == WF_WAKE_TIMEOUT)
+			return -ETIMEDOUT;
+		return deadline == WF_NEVER ? -ERESTARTSYS : -ERESTART_RESTARTBLOCK;
+	}
+	return op->res;
+}
+
+long lx_ring_futex(uint32_t *addr, uint32_t val, uint32_t mask, int64_t deadline)
+{
+	struct wf_ring_op op = {
+		.opcode = SYS_URING_OP_FUTEX_WAIT,
+		.fd = FUTEX2_SHARED_U32,
+		.addr = (uintptr_t)addr,
+		.addr2 = val,
+		.addr3 = mask,
+	};
+	uint32_t value = 0;
+	long ret = wf_arch_load32(addr, &value);
+
+	/* Before the time is looked at; and it spares the way to the ring. */
+	if (ret < 0 || value != val)
+		return ret < 0 ? ret : -EAGAIN;
+	ret = wait_for(&op, WF_WAIT_FUTEX, (uintptr_t)addr, deadline);
+	return ret == -ECANCELED ? 0 : ret; /* the ring has ended: as woken for nothing */
+}
+
+long lx_ring_child(int which, int id, int options)
+{
+	struct wf_ring_op op = {
+		.opcode = SYS_URING_OP_WAITID,
+		.fd = id,
+		.len = (uint32_t)which,
+		.file_index = (uint32_t)(options & ~WNOHANG) | WNOWAIT,
+	};
+	long ret;
+
+	if (options & __WNOTHREAD)
+		return -ENOSYS; /* the children of a kernel thread */
+	ret = wait_for(&op, WF_WAIT_CHILD, (uint64_t)id, WF_NEVER);
+	if (ret == -ERESTARTSYS || ret == 0)
+		return ret;
+	return ret == -ECHILD ? 0 : -ENOSYS;
+}
+
+void lx_ring_end(void)
+{
+	lx_config.ring = LX_RING_NEVER;
+	wf_ring_stop();
+}
