@@ -25,6 +25,9 @@
 
 #define LX_SS_AUTODISARM (int)(1u << 31) /* of the flags of an alternate stack */
 
+#define LX_FIRST_REALTIME                                                                          \
+	32 /* below: at most one of a number is pending, for the thread and for the process */
+
 /* SIGKILL and SIGSTOP, which no mask holds. */
 #define LX_UNBLOCKABLE (1ull << 8 | 1ull << 18)
 #define LX_MAX_NR 512
@@ -309,6 +312,9 @@ void lx_thread_exited(struct wf_thread *t);
 struct lx_thread *lx_timer_target(int timer_id);
 /* A timer's signal was taken from a queue: timer_getoverrun() tells what it said. */
 void lx_timer_taken(const struct wf_siginfo *info);
+/* By the door, which empties a queue that a fast timer fills: a second signal of it came after the beginning. */
+void lx_timer_drain_begin(void);
+bool lx_timer_is_back(int timer_id);
 void lx_timer_forget(void);
 /* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
 void lx_credentials_answer(struct wf_kthread *k);

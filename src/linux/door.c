@@ -19,10 +19,11 @@
 static uint32_t requests; /* (a) bumped by whoever needs the door to look */
 static uint32_t done;     /* (a) last request that was dealt with; a futex word */
 
-static long take(const struct __kernel_timespec *timeout, struct wf_siginfo *info)
+static long take(uint64_t later, const struct __kernel_timespec *timeout, struct wf_siginfo *info)
 {
-	uint64_t set = ~wf_load_seq_cst(&lx.parked) | lx_bit(WF_SIG_KICK) |
-		       lx_bit(WF_SIG_KICK_SPARE);
+	uint64_t set = (~wf_load_seq_cst(&lx.parked) | lx_bit(WF_SIG_KICK) |
+			lx_bit(WF_SIG_KICK_SPARE)) &
+		       ~later;
 
 	return sys4(__NR_rt_sigtimedwait, &set, info, timeout, sizeof(set));
 }
@@ -76,14 +77,32 @@ static void dispatch(int sig, struct wf_siginfo *info)
 		lx_signal_process(sig, info, is_cpu_timer(sig, info) ? next_running() : NULL);
 }
 
+/*
+ * All that was pending when it is called, and not all that comes meanwhile: a timer may be faster than we are.
+ * What is back tells that the rest of its number came later: a timer's one signal, or the third of a standard
+ * one, of which the thread and the process have one each.
+ */
 void lx_door_drain(void)
 {
 	const struct __kernel_timespec now = { 0, 0 };
+	uint64_t once = 0, twice = 0, later = 0;
 	struct wf_siginfo info;
 	long sig;
 
-	while ((sig = take(&now, &info)) > 0)
+	lx_timer_drain_begin();
+	while ((sig = take(later, &now, &info)) > 0) {
+		const uint64_t bit = lx_bit((int)sig);
+
+		if (info.code == SI_TIMER) {
+			if (lx_timer_is_back(info.timer.timer_id))
+				later |= bit;
+		} else if (sig < LX_FIRST_REALTIME) {
+			later |= twice & bit;
+			twice |= once & bit;
+			once |= bit;
+		}
 		dispatch((int)sig, &info);
+	}
 	lx_signal_park_asked();
 }
 
@@ -119,7 +138,7 @@ void lx_door_loop(void *kthread)
 		if (next != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
 			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - now, 0);
 			ts = (struct __kernel_timespec){ wait / WF_SEC, wait % WF_SEC };
-			sig = take(next == WF_NEVER ? NULL : &ts, &info);
+			sig = take(0, next == WF_NEVER ? NULL : &ts, &info);
 			if (sig > 0)
 				dispatch((int)sig, &info);
 		}

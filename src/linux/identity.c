@@ -62,6 +62,8 @@ long sysc_prctl(struct wf_frame *f)
 		return 0;
 	case PR_GET_TIMERSLACK:
 		return self->timer_slack_ns;
+	case PR_GET_TID_ADDRESS:
+		return wf_arch_copy((void *)WF_ARG1(f), &self->child_tid, sizeof(self->child_tid));
 	default:
 		return is_of_thread(WF_ARG0(f)) ? lx_bind_call(f) : lx_blocking(f, false);
 	}

@@ -11,6 +11,8 @@
  */
 #include "linux/abi.h"
 
+#include <signal.h>
+
 static bool is_parkable(int sig)
 {
 	return wf_load_relaxed(&lx.is_execing) || !lx_signal_choose(sig, NULL);
@@ -26,8 +28,12 @@ void lx_signal_park(int sig)
 		return; /* the door always takes that one: it stays in our queue */
 	(void)wf_fetch_or(&lx.parked, bit);
 	/* What is there is younger than what we have: all of it goes back in order. */
-	while (sys4(__NR_rt_sigtimedwait, &bit, &info, &now, sizeof(bit)) == sig)
+	lx_timer_drain_begin();
+	while (sys4(__NR_rt_sigtimedwait, &bit, &info, &now, sizeof(bit)) == sig) {
 		(void)lx_pending_add(&lx.shared, sig, &info, false);
+		if (info.code == SI_TIMER && lx_timer_is_back(info.timer.timer_id))
+			break;
+	}
 	while (lx_pending_take(&lx.shared, bit, &info)) {
 		if (sys3(__NR_rt_sigqueueinfo, wf_rt.pid, sig, &info) < 0) {
 			/* the limit: better out of order than lost */

@@ -13,7 +13,6 @@
 #include <signal.h>
 
 #define RLIMIT_SIGPENDING 11
-#define FIRST_REALTIME 32
 
 void lx_pending_init(struct lx_pending *p)
 {
@@ -73,16 +72,16 @@ long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info
 {
 	struct lx_sigq *q = NULL;
 
-	if (sig < FIRST_REALTIME && info->code != SI_TIMER &&
+	if (sig < LX_FIRST_REALTIME && info->code != SI_TIMER &&
 	    wf_load_seq_cst(&p->set) & lx_bit(sig))
 		return 0;
 	/* As the kernel: without room a bit stays for what was no sigqueue(), and sigqueue() fails. */
-	if (sig < FIRST_REALTIME || !is_new || !is_over_limit())
+	if (sig < LX_FIRST_REALTIME || !is_new || !is_over_limit())
 		q = new_sigq(sig, info);
-	if (!q && is_new && sig >= FIRST_REALTIME && info->code != SI_USER)
+	if (!q && is_new && sig >= LX_FIRST_REALTIME && info->code != SI_USER)
 		return -EAGAIN;
 	wf_spin_lock(&p->lock);
-	if (q && !is_overrun(p, info) && (sig >= FIRST_REALTIME || !(p->set & lx_bit(sig)))) {
+	if (q && !is_overrun(p, info) && (sig >= LX_FIRST_REALTIME || !(p->set & lx_bit(sig)))) {
 		wf_list_push_tail(&p->queue, &q->link);
 		q = NULL;
 	}

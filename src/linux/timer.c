@@ -31,12 +31,14 @@ struct timerval_k {
 /* Numbers of the kernel grow with every timer that the process makes: a table by number would fill up. */
 static struct {
 	struct wf_spin lock;
-	uint32_t nr; /* (q) */
+	uint32_t nr;    /* (q) */
+	uint32_t drain; /* (o) the door's: how many there were */
 	struct timer {
 		int id, signo;
-		uint32_t tid; /* of the thread that it is for, 0: the process */
-		int overrun;  /* of the last signal that was taken */
-	} timer[MAX_TIMERS];  /* (q) */
+		uint32_t tid;   /* of the thread that it is for, 0: the process */
+		int overrun;    /* of the last signal that was taken */
+		uint32_t drain; /* the last that took a signal of it */
+	} timer[MAX_TIMERS];    /* (q) */
 } timers;
 
 /* Under the lock: the place of a timer, or nr. */
@@ -246,6 +248,26 @@ void lx_timer_taken(const struct wf_siginfo *info)
 	if (i < timers.nr)
 		timers.timer[i].overrun = info->timer.overrun;
 	wf_spin_unlock(&timers.lock);
+}
+
+void lx_timer_drain_begin(void)
+{
+	timers.drain++;
+}
+
+bool lx_timer_is_back(int timer_id)
+{
+	bool is_back = false;
+	uint32_t i;
+
+	wf_spin_lock(&timers.lock);
+	i = find(timer_id);
+	if (i < timers.nr) {
+		is_back = timers.timer[i].drain == timers.drain;
+		timers.timer[i].drain = timers.drain;
+	}
+	wf_spin_unlock(&timers.lock);
+	return is_back;
 }
 
 static bool may_have_expired(const struct timerval_k *old)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Thread identity: unique tids, names of oneself and of others, tgkill, pthread_kill with 0.
+ * Thread identity: unique tids, names of oneself and of others, tgkill, pthread_kill with 0, tid addresses.
  */
 #include <sys/prctl.h>
 #include "check.h"
@@ -10,6 +10,18 @@
 static int tids[NR];
 static pthread_barrier_t barrier;
 
+/* Where the kernel says the word is that it clears at the end, libc's join waits: it must find it there. */
+static void takes_its_tid_address_back(void)
+{
+	uintptr_t word = 0;
+
+	if (prctl(PR_GET_TID_ADDRESS, &word) == 0) {
+		CHECK(word != 0);
+		CHECK_EQ(syscall(SYS_set_tid_address, NULL), gettid());
+		CHECK_EQ(syscall(SYS_set_tid_address, word), gettid());
+	}
+}
+
 static void *has_identity(void *arg)
 {
 	int i = (int)(intptr_t)arg;
@@ -17,6 +29,7 @@ static void *has_identity(void *arg)
 
 	tids[i] = gettid();
 	CHECK_EQ(tids[i], syscall(SYS_gettid));
+	takes_its_tid_address_back();
 	CHECK(tids[i] > 0 && tids[i] != getpid());
 	CHECK_PT(pthread_getname_np(pthread_self(), name, sizeof(name)));
 	snprintf(want, sizeof(want), "own-%d", i);

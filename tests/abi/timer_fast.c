@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A timer with a period of a microsecond: faster than its signals can be taken. Its handler may set it anew and
+ * stop it; a blocked signal of it can be unblocked.
+ */
+#include "check.h"
+
+#define TURNS 50
+
+static timer_t timer;
+static int turns;
+
+static void arm(int64_t ns)
+{
+	struct itimerspec spec = { timespec_of(ns), timespec_of(ns) };
+
+	CHECK_SYS(timer_settime(timer, 0, &spec, NULL));
+}
+
+static void arms_again(int sig)
+{
+	(void)sig;
+	arm(++turns < TURNS ? 1000 : 0);
+}
+
+static void make(clockid_t clock, int sig)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = sig };
+
+	turns = 0;
+	CHECK_SYS(timer_create(clock, &event, &timer));
+}
+
+static void set_from_its_handler(int sig)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	signal(sig, arms_again);
+	make(CLOCK_MONOTONIC, sig);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	arm(1000);
+	while (turns < TURNS)
+		sigsuspend(&old);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	CHECK_EQ(turns, TURNS);
+	CHECK_SYS(timer_delete(timer));
+	CHECK_EQ(turns, TURNS);
+}
+
+static void unblocked_now_and_then(int sig)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	signal(sig, arms_again);
+	make(CLOCK_REALTIME, sig);
+	arm(1000);
+	while (__atomic_load_n(&turns, __ATOMIC_RELAXED) < TURNS) {
+		pthread_sigmask(SIG_BLOCK, &set, &old);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	CHECK_EQ(turns, TURNS);
+	CHECK_SYS(timer_delete(timer));
+}
+
+static void *body(void *arg)
+{
+	set_from_its_handler(SIGRTMIN);
+	set_from_its_handler(SIGUSR1);
+	unblocked_now_and_then(SIGRTMIN);
+	unblocked_now_and_then(SIGUSR1);
+	return arg;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+int main(void)
+{
+	join(start(nothing, NULL));
+	body(NULL);
+	ok("set from its handler, and unblocked");
+	return finish();
+}
