@@ -61,6 +61,16 @@ long sysc_fcntl(struct wf_frame *f)
 	case F_SETFL:
 		wf_fd_changed(fd);
 		break;
+	case F_NOTIFY:
+	case F_SETLEASE:
+		/*
+		 * The kernel makes the caller the owner, if there is none, and looks it up as a process: a kernel
+		 * thread that is not the first is nobody.
+		 */
+		if (ret == 0 && WF_ARG2(f) != (WF_ARG1(f) == F_NOTIFY ? 0 : F_UNLCK) &&
+		    sys2(__NR_fcntl, fd, F_GETOWN) == 0)
+			(void)sys3(__NR_fcntl, fd, F_SETOWN, wf_rt.pid);
+		break;
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		if (ret < 0)

@@ -44,7 +44,7 @@ long lx_fdwait_first(struct lx_fdwait *w)
 	return ret == -EAGAIN || ret == -EPERM ? 0 : ret;
 }
 
-static bool is_ready_now(int fd, uint32_t events)
+bool lx_fdwait_is_ready(int fd, uint32_t events)
 {
 	struct {
 		int fd;
@@ -56,7 +56,7 @@ static bool is_ready_now(int fd, uint32_t events)
 
 long lx_fdwait_until_ready(struct lx_fdwait *w)
 {
-	while (!LX_TRY(w, is_ready_now(w->use.fd, w->events))) {
+	while (!LX_TRY(w, lx_fdwait_is_ready(w->use.fd, w->events))) {
 		long ret = lx_fdwait_park(w);
 
 		if (ret == -EPERM || (ret == -EAGAIN && !w->is_late))
@@ -80,7 +80,7 @@ long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t events,
 	long ret;
 
 	lx_fdwait_init(&w, fd, events);
-	is_ready = may_wait && is_ready_now(fd, events);
+	is_ready = may_wait && lx_fdwait_is_ready(fd, events);
 	if (may_wait && !is_ready && !may_wait(f))
 		return lx_blocking(f, false);
 	do {

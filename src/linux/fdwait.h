@@ -47,6 +47,8 @@ WF_INLINE void lx_fdwait_init(struct lx_fdwait *w, int fd, uint32_t events)
  * event may still be on the way.
  */
 WF_PARKS long lx_fdwait_park(struct lx_fdwait *w);
+/* What poll() says of it this moment. */
+bool lx_fdwait_is_ready(int fd, uint32_t events);
 /* An attempt would find nothing: wait before it. 0: attempt; else what the call returns. */
 WF_PARKS long lx_fdwait_first(struct lx_fdwait *w);
 /* The call is over: what it left reaches the next waiter. */

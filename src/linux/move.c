@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 
 #define SPLICE_F_NONBLOCK 2
 #define MAX_BYTES 0x7ffff000ul /* of one call: the kernel's limit */
@@ -21,6 +22,46 @@ static bool can_wait(int fd)
 	enum wf_fd_kind kind = wf_fd_kind(fd);
 
 	return kind != WF_FD_FILE && kind != WF_FD_UNKNOWN;
+}
+
+/*
+ * The kernel looks at both descriptors before it waits for one. What it would refuse, or may, since only pipes,
+ * sockets and devices are known to take part, is its own call.
+ */
+static bool may_wait_for(const struct wf_frame *f, int in, int out)
+{
+	const bool is_splice = f->nr == __NR_splice;
+	enum wf_fd_kind kind[2] = { WF_FD_PIPE, WF_FD_PIPE };
+	uint64_t file[2] = { 0, 1 };
+
+	for (int i = 0; i < 2; i++) {
+		int fd = i ? out : in;
+		long flags = sys2(__NR_fcntl, fd, F_GETFL);
+		struct stat st;
+
+		if (fd < 0 && f->nr == __NR_vmsplice)
+			continue; /* memory is that side */
+		if (flags < 0 || flags & O_PATH ||
+		    (flags & O_ACCMODE) == (i ? O_RDONLY : O_WRONLY) ||
+		    (i && is_splice && flags & O_APPEND) || sys2(__NR_fstat, fd, &st) < 0)
+			return false;
+		kind[i] = wf_fd_kind(fd);
+		file[i] = st.st_ino;
+		if (kind[i] == WF_FD_OTHER ||
+		    (is_splice && kind[i] == WF_FD_PIPE && (i ? WF_ARG3(f) : WF_ARG1(f))))
+			return false;
+	}
+	switch (f->nr) {
+	case __NR_splice:
+		return kind[0] == WF_FD_PIPE ? kind[1] != WF_FD_PIPE || file[0] != file[1]
+					     : kind[1] == WF_FD_PIPE;
+	case __NR_tee:
+		return kind[0] == WF_FD_PIPE && kind[1] == WF_FD_PIPE && file[0] != file[1];
+	case __NR_vmsplice:
+		return kind[0] == WF_FD_PIPE && kind[1] == WF_FD_PIPE;
+	default:
+		return true;
+	}
 }
 
 /* The waits of one call; fd -1: that side never waits. */
@@ -45,6 +86,12 @@ static long both_ready(struct both *b)
 	return other < 0 ? other : ret && other;
 }
 
+static bool both_are_ready_now(const struct both *b)
+{
+	return (b->in.use.fd < 0 || lx_fdwait_is_ready(b->in.use.fd, EPOLLIN)) &&
+	       (b->out.use.fd < 0 || lx_fdwait_is_ready(b->out.use.fd, EPOLLOUT));
+}
+
 static long both_done(struct both *b, long ret)
 {
 	if (b->in.use.fd >= 0)
@@ -60,11 +107,16 @@ static long move(struct wf_frame *f, int in, int out, int out_arg)
 	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
 			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
 	struct both b;
+	bool is_ready;
 	long ret;
 
 	both_init(&b, in, out);
+	is_ready = both_are_ready_now(&b);
+	if (!is_ready && !may_wait_for(f, in, out))
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	do {
-		ret = both_ready(&b);
+		ret = is_ready ? 1 : both_ready(&b);
+		is_ready = false;
 		if (ret < 0)
 			break;
 		if (b.in.has_waited)
@@ -108,15 +160,20 @@ long sysc_sendfile(struct wf_frame *f)
 	int out = (int)WF_ARG0(f), in = (int)WF_ARG1(f);
 	size_t count = WF_MIN(WF_ARG3(f), MAX_BYTES), done = 0;
 	struct both b;
+	bool is_ready;
 	long ret;
 
 	if (!can_wait(out) || !count)
 		return lx_blocking(f, false);
 	both_init(&b, in, out);
+	is_ready = both_are_ready_now(&b);
+	if (!is_ready && !may_wait_for(f, in, out))
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	for (;;) {
 		long args[6] = { out, in, (long)WF_ARG2(f), (long)(count - done) };
 
-		ret = both_ready(&b);
+		ret = is_ready ? 1 : both_ready(&b);
+		is_ready = false;
 		if (ret == 0 && !done)
 			return both_done(&b, lx_blocking(f, false)); /* O_NONBLOCK */
 		if (ret <= 0)

@@ -43,14 +43,32 @@ bool lx_proc_is_made(const struct lx_proc_path *p)
 
 static char state_of(const struct lx_thread *t)
 {
+	if (t == lx_self())
+		return 'R';
 	switch (wf_state_of(wf_load_acquire(&t->base.state))) {
 	case WF_PARKING:
 	case WF_PARKED:
 		return 'S';
 	case WF_RUNNING:
 		return wf_load_relaxed(&t->base.wait_kind) == WF_WAIT_CALL ? 'S' : 'R';
+	case WF_DEAD:
+		return 'Z'; /* main, which others outlive */
 	default:
 		return 'R';
+	}
+}
+
+static void put_state(struct wf_fmt *f, const struct lx_thread *t)
+{
+	switch (state_of(t)) {
+	case 'S':
+		wf_fmt_str(f, "State:\tS (sleeping)");
+		break;
+	case 'Z':
+		wf_fmt_str(f, "State:\tZ (zombie)");
+		break;
+	default:
+		wf_fmt_str(f, "State:\tR (running)");
 	}
 }
 
@@ -103,8 +121,7 @@ static bool put_status_line(struct wf_fmt *f, const char *line, const struct lx_
 		wf_fmt_str(f, "Name:\t");
 		put_name(f, t);
 	} else if (begins(line, "State:")) {
-		wf_fmt_str(f, is_group || state_of(t) == 'R' ? "State:\tR (running)"
-							     : "State:\tS (sleeping)");
+		put_state(f, t);
 	} else if (begins(line, "Pid:") && !is_group) {
 		wf_fmt_str(f, "Pid:\t");
 		wf_fmt_u64(f, lx_tid(t));
@@ -157,7 +174,7 @@ static void put_status(struct wf_fmt *f, char *in, const struct lx_thread *t, bo
 /* Field n of stat, counted from 1 as in proc(5), is put anew: false if it is right as it is. */
 static bool put_stat_field(struct wf_fmt *f, int n, const struct lx_thread *t, bool is_group)
 {
-	char state[2] = { is_group ? 'R' : state_of(t), 0 };
+	char state[2] = { state_of(t), 0 };
 	bool is_realtime = t->priority > 0;
 
 	switch (n) {

@@ -109,7 +109,7 @@ static void finish_frame(struct lx_thread *t, struct wf_sigframe *frame, int sig
 		WF_TRACE(wf_self_kthread(), WF_EV_HANDLER, sig, act->handler);
 }
 
-/* Could the frame not be written, the stack is gone: die as Linux does. */
+/* A frame that cannot be written is a fault instead: see frame_is_unwritable(). */
 static bool is_writable(void *at, size_t bytes)
 {
 	const uint64_t zero = 0;
@@ -118,11 +118,44 @@ static bool is_writable(void *at, size_t bytes)
 	       wf_arch_copy((char *)at + bytes - sizeof(zero), &zero, sizeof(zero)) == 0;
 }
 
-static void frame_is_unwritable(void)
+/*
+ * The signal is lost, and SIGSEGV comes instead, whose handler may have another stack. Without one it kills,
+ * and so it does when it was SIGSEGV itself.
+ */
+static void frame_is_unwritable(struct lx_thread *t, int sig)
 {
 	struct wf_siginfo info = { .signo = SIGSEGV, .code = SI_KERNEL };
+	void *handler = lx.action[SIGSEGV].handler;
 
-	default_action(SIGSEGV, &info);
+	if (sig == SIGSEGV || handler == SIG_DFL || handler == SIG_IGN ||
+	    t->sig_mask & lx_bit(SIGSEGV))
+		default_action(SIGSEGV, &info);
+	lx_pending_push_front(&t->pending, SIGSEGV, &info);
+}
+
+/* The next signal with a handler, and where its frame goes. NULL: nothing was pending. */
+static struct wf_sigframe *next_frame(struct lx_thread *t, uintptr_t sp, uintptr_t here,
+				      size_t fp_bytes, struct wf_siginfo *info,
+				      struct sys_sigaction *act, void **out_fp)
+{
+	struct wf_sigframe *frame;
+	size_t bytes;
+	int sig;
+
+	while ((sig = next_signal(t, info, act))) {
+		if (act->handler == SIG_DFL) {
+			default_action(sig, info);
+			continue;
+		}
+		frame = place_frame(t, act, sp, here, fp_bytes, out_fp);
+		bytes = sizeof(*frame);
+		if (sp > (uintptr_t)frame && sp - (uintptr_t)frame < (1 << 16))
+			bytes += fp_bytes;
+		if (is_writable(frame, bytes))
+			return frame;
+		frame_is_unwritable(t, sig);
+	}
+	return NULL;
 }
 
 /*
@@ -136,21 +169,10 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc, uint
 	struct wf_sigframe *frame;
 	size_t fp_bytes = wf_sigframe_fp_bytes(uc);
 	void *fp;
-	int sig;
 
-	do {
-		sig = next_signal(t, &info, &act);
-		if (sig && act.handler == SIG_DFL)
-			default_action(sig, &info);
-	} while (sig && act.handler == SIG_DFL);
-	if (!sig)
+	frame = next_frame(t, uc->reg[WF_UC_RSP], here, fp_bytes, &info, &act, &fp);
+	if (!frame)
 		return false;
-	frame = place_frame(t, &act, uc->reg[WF_UC_RSP], here, fp_bytes, &fp);
-	if (!is_writable(frame, uc->reg[WF_UC_RSP] > (uintptr_t)frame &&
-						uc->reg[WF_UC_RSP] - (uintptr_t)frame < (1 << 16)
-					? sizeof(*frame) + fp_bytes
-					: sizeof(*frame)))
-		frame_is_unwritable();
 	frame->uc = *uc;
 	frame->info = info;
 	if (fp)
@@ -158,8 +180,8 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc, uint
 	frame->uc.fpstate = fp;
 	if (lx_gate.in_pool(uc->reg[WF_UC_RIP]))
 		frame->uc.reg[WF_UC_RIP] = lx_gate.from_tramp(uc->reg[WF_UC_RIP]);
-	finish_frame(t, frame, sig, &act);
-	wf_sigframe_enter(uc, frame, act.handler, sig);
+	finish_frame(t, frame, info.signo, &act);
+	wf_sigframe_enter(uc, frame, act.handler, info.signo);
 	return true;
 }
 
@@ -280,12 +302,9 @@ void lx_signal_exit(struct wf_frame *f)
 	void *fp;
 	int sig;
 
-	do {
-		sig = next_signal(t, &info, &act);
-		if (sig && act.handler == SIG_DFL)
-			default_action(sig, &info);
-	} while (sig && act.handler == SIG_DFL);
-	if (!sig) {
+	frame = next_frame(t, wf_frame_sp(f), (uintptr_t)__builtin_frame_address(0),
+			   WF_LEGACY_FP_BYTES, &info, &act, &fp);
+	if (!frame) {
 		if (t->has_saved_mask) {
 			t->has_saved_mask = false;
 			lx_signal_set_mask(t, t->sig_saved_mask);
@@ -301,10 +320,7 @@ void lx_signal_exit(struct wf_frame *f)
 		   (ret == -ERESTARTNOINTR || (ret == -ERESTARTSYS && act.flags & SA_RESTART));
 	if (is_interrupted && !restarts)
 		f->rax = (uint64_t)-EINTR;
-	frame = place_frame(t, &act, wf_frame_sp(f), (uintptr_t)__builtin_frame_address(0),
-			    WF_LEGACY_FP_BYTES, &fp);
-	if (!is_writable(frame, sizeof(*frame)))
-		frame_is_unwritable();
+	sig = info.signo;
 	wf_sigframe_store_legacy_fp(fp);
 	frame->info = info;
 	frame->uc = (struct wf_ucontext){

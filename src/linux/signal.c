@@ -160,7 +160,11 @@ int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out)
 {
 	int sig = lx_pending_take(&t->pending, set, out);
 
-	return sig ? sig : lx_pending_take(&lx.shared, set, out);
+	if (!sig)
+		sig = lx_pending_take(&lx.shared, set, out);
+	if (sig && out->code == SI_TIMER)
+		lx_timer_taken(out);
+	return sig;
 }
 
 static bool wants(struct lx_thread *t, int sig)

@@ -61,7 +61,9 @@ static bool is_overrun(struct lx_pending *p, const struct wf_siginfo *info)
 		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
 
 		if (q->info.code == SI_TIMER && q->info.timer.timer_id == info->timer.timer_id) {
-			q->info.timer.overrun += info->timer.overrun + 1;
+			int64_t sum = (int64_t)q->info.timer.overrun + info->timer.overrun + 1;
+
+			q->info.timer.overrun = (int)WF_MIN(sum, INT32_MAX);
 			return true;
 		}
 	}
@@ -150,8 +152,6 @@ int lx_pending_take(struct lx_pending *p, uint64_t set, struct wf_siginfo *out)
 		return 0;
 	*out = q ? q->info : (struct wf_siginfo){ .signo = sig };
 	free_sigq(q);
-	if (out->code == SI_TIMER)
-		lx_timer_taken(out);
 	return sig;
 }
 

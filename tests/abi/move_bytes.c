@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * splice, tee, vmsplice and sendfile between threads: they wait on either side and lose nothing.
+ * splice, tee, vmsplice and sendfile between threads: they wait on either side, lose nothing, and refuse what they cannot do
+ * before they wait.
  */
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -177,6 +179,39 @@ static void *waits_in_splice(void *arg)
 	return NULL;
 }
 
+/* Nothing is in the pipe, but the kernel looks at both descriptors before it waits. */
+static void refused_before_it_waits(void)
+{
+	int empty[2], other[2], dir = open("/", O_RDONLY), full = open("/dev/null", O_WRONLY);
+	int log = open("/dev/null", O_WRONLY | O_APPEND), event = eventfd(0, 0);
+	struct iovec iov = { &empty, sizeof(empty) };
+	loff_t at = 0;
+
+	CHECK_SYS(pipe(empty));
+	CHECK_SYS(pipe(other));
+	CHECK_ERRNO(splice(empty[0], NULL, other[0], NULL, 1, 0), EBADF);
+	CHECK_ERRNO(splice(empty[1], NULL, other[1], NULL, 1, 0), EBADF);
+	CHECK_ERRNO(splice(empty[0], NULL, empty[1], NULL, 1, 0), EINVAL);
+	CHECK_ERRNO(splice(empty[0], &at, full, NULL, 1, 0), ESPIPE);
+	CHECK_ERRNO(splice(empty[0], NULL, log, NULL, 1, 0), EINVAL);
+	CHECK_ERRNO(splice(empty[0], NULL, dir, NULL, 1, 0), EBADF);
+	CHECK_ERRNO(splice(empty[0], NULL, event, NULL, 1, 0), EINVAL);
+	CHECK_ERRNO(splice(empty[0], NULL, -1, NULL, 1, 0), EBADF);
+	CHECK_ERRNO(splice(event, NULL, full, NULL, 1, 0), EINVAL);
+	CHECK_ERRNO(tee(empty[0], full, 1, 0), EINVAL);
+	CHECK_ERRNO(tee(empty[0], empty[1], 1, 0), EINVAL);
+	CHECK_ERRNO(tee(empty[0], other[0], 1, 0), EBADF);
+	CHECK_ERRNO(vmsplice(event, &iov, 1, 0), EBADF);
+	for (int i = 0; i < 2; i++) {
+		close(empty[i]);
+		close(other[i]);
+	}
+	close(dir);
+	close(full);
+	close(log);
+	close(event);
+}
+
 int main(void)
 {
 	char path[] = "/tmp/weft-abi-XXXXXX";
@@ -239,6 +274,9 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	CHECK_ERRNO(splice(first[0], NULL, second[1], NULL, 3, 0), EPIPE);
 	ok("EAGAIN, EPIPE");
+
+	refused_before_it_waits();
+	ok("what is refused is refused at once");
 
 	CHECK_SYS(sigaction(SIGUSR1, &sa, NULL));
 	char buf[4];

@@ -149,6 +149,24 @@ static void *looks_at_itself(void *arg)
 	return arg;
 }
 
+/* Main waits for us, in a moment at the latest. */
+static void *sees_main_asleep(void *arg)
+{
+	const char *state;
+
+	do {
+		sched_yield();
+		state = strstr(read_file("/proc/self/status", 0), "\nState:");
+		CHECK(state != NULL);
+	} while (state && state[8] != 'S');
+	do {
+		sched_yield();
+		state = strrchr(read_file("/proc/self/stat", 0), ')');
+		CHECK(state != NULL);
+	} while (state && state[2] != 'S');
+	return arg;
+}
+
 int main(void)
 {
 	pthread_t t[NR];
@@ -172,6 +190,10 @@ int main(void)
 	looks_at(getpid(), "the-main", 'R');
 	CHECK_EQ(field_of_status(read_file("/proc/self/status", 0), "\nThreads:"), NR + 1);
 	ok("one by one");
+
+	/* the process is as main is, whoever asks */
+	join(start(sees_main_asleep, NULL));
+	ok("main asleep");
 
 	/* relative to the directory */
 	dir = CHECK_SYS(open("/proc/self/task", O_RDONLY | O_DIRECTORY));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A timer with a period of a microsecond: faster than its signals can be taken. Its handler may set it anew and
- * stop it; a blocked signal of it can be unblocked.
+ * stop it; a blocked signal of it can be unblocked. One that is set for a time that is over sends at once, and
+ * that signal counts all that was missed.
  */
 #include "check.h"
 
@@ -66,8 +67,44 @@ static void unblocked_now_and_then(int sig)
 	CHECK_SYS(timer_delete(timer));
 }
 
+static int overrun;
+
+static void looks_and_stops(int sig)
+{
+	(void)sig;
+	if (turns++ == 0) {
+		overrun = timer_getoverrun(timer);
+		arm(0);
+	}
+}
+
+static void set_for_the_past(int sig)
+{
+	struct itimerspec spec = { .it_interval = { 0, 1 } };
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	signal(sig, looks_and_stops);
+	make(CLOCK_MONOTONIC, sig);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	for (int i = 0; i < 20; i++) {
+		turns = 0;
+		clock_gettime(CLOCK_MONOTONIC, &spec.it_value);
+		spec.it_value.tv_sec -= 5;
+		CHECK_SYS(timer_settime(timer, TIMER_ABSTIME, &spec, NULL));
+		while (turns == 0)
+			sigsuspend(&old);
+		CHECK_EQ(overrun, INT32_MAX);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	CHECK_SYS(timer_delete(timer));
+}
+
 static void *body(void *arg)
 {
+	set_for_the_past(SIGRTMIN);
+	set_for_the_past(SIGUSR1);
 	set_from_its_handler(SIGRTMIN);
 	set_from_its_handler(SIGUSR1);
 	unblocked_now_and_then(SIGRTMIN);
@@ -84,6 +121,6 @@ int main(void)
 {
 	join(start(nothing, NULL));
 	body(NULL);
-	ok("set from its handler, and unblocked");
+	ok("set for the past, set from its handler, and unblocked");
 	return finish();
 }
