@@ -7,10 +7,12 @@
  * until the descriptor is ready. What cannot be tried without blocking (a terminal, an old kernel) is polled
  * first and then called for real. Files go to the kernel on the thread itself; see file.c.
  */
+#include "base/fmt.h"
 #include "linux/calls.h"
 #include "linux/fdwait.h"
 #include "linux/tty.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 
 #define NO_RWF 0x100 /* this kind of file does not know RWF_NOWAIT */
@@ -56,6 +58,57 @@ struct termios_k {
 #define VTIME 5
 #define VMIN 6
 
+static bool is_name(const char *name, long len, const char *of)
+{
+	long i = 0;
+
+	while (i < len && of[i] && name[i] == of[i])
+		i++;
+	return i == len && !of[i];
+}
+
+/*
+ * Whether poll() tells when a read or write does not wait. It does for what is made to be waited for; of many
+ * others it says nothing, or something else, and the call never waits or fails at once: epoll descriptors,
+ * counters of perf_event_open, answers to fanotify, /dev/kmsg. Those calls are made as they are.
+ */
+static bool is_told_by_poll(int fd, bool is_write)
+{
+	static const char *const waits[] = { "anon_inode:[eventfd]",  "anon_inode:[timerfd]",
+					     "anon_inode:[signalfd]", "anon_inode:inotify",
+					     "anon_inode:[fanotify]", "anon_inode:[userfaultfd]" };
+	const size_t nr = is_write ? 1 : ARRAY_LEN(waits);
+	const enum wf_fd_kind kind = wf_fd_kind(fd);
+	char path[40], name[40];
+	struct termios_k tio;
+	struct wf_fmt text;
+	long len;
+
+	if (kind == WF_FD_CHAR)
+		return sys3(__NR_ioctl, fd, TCGETS, &tio) == 0;
+	if (kind != WF_FD_OTHER)
+		return true;
+	wf_fmt_init(&text, path, sizeof(path) - 1);
+	wf_fmt_str(&text, "/proc/self/fd/");
+	wf_fmt_u64(&text, (uint64_t)fd);
+	path[text.len] = 0;
+	len = sys4(__NR_readlinkat, AT_FDCWD, path, name, sizeof(name));
+	for (size_t i = 0; i < nr; i++)
+		if (is_name(name, len, waits[i]))
+			return true;
+	return false;
+}
+
+static bool may_wait_to_read(const struct wf_frame *f)
+{
+	return is_told_by_poll((int)WF_ARG0(f), false);
+}
+
+static bool may_wait_to_write(const struct wf_frame *f)
+{
+	return is_told_by_poll((int)WF_ARG0(f), true);
+}
+
 /*
  * A descriptor that must be polled first. Of a terminal the kernel wants more than data: of the controlling one,
  * that the process is not in the background, and VMIN 0 sets a time limit, after which nothing was read.
@@ -67,7 +120,7 @@ static long read_polled(struct wf_frame *f, int fd)
 	long ret;
 
 	if (sys3(__NR_ioctl, fd, TCGETS, &tio) < 0)
-		return lx_fdwait_poll_then_call(f, fd, EPOLLIN);
+		return lx_fdwait_poll_then_call_if(f, fd, EPOLLIN, may_wait_to_read);
 	if (lx_tty_is_controlling(fd))
 		return lx_tty_read(f, fd);
 	if (tio.lflag & ICANON || !tio.cc[VTIME])
@@ -140,7 +193,7 @@ static long write_polled(struct wf_frame *f, int fd, enum wf_fd_kind kind)
 {
 	long ret = kind == WF_FD_CHAR ? lx_tty_before_write(fd) : 0;
 
-	return ret < 0 ? ret : lx_fdwait_poll_then_call(f, fd, EPOLLOUT);
+	return ret < 0 ? ret : lx_fdwait_poll_then_call_if(f, fd, EPOLLOUT, may_wait_to_write);
 }
 
 /* A blocking write; it ends when all is written. is_rest: of a call that has written something already. */
