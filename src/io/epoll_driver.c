@@ -16,11 +16,13 @@
 #define CLOCK_MONOTONIC 1
 #define TFD_TIMER_ABSTIME 1
 #define OWN_FD_LIMIT 1024
+#define ENTRIES_PER_STEP 1024u     /* whole pages */
 #define LOOK_AGAIN_NS (10 * WF_MS) /* at what the poller has no room for */
 #define EVENTS_PER_POLL 24         /* 288 bytes: the call is also made on a program's stack */
 
 static struct {
-	struct fd_entry *table; /* (c) */
+	struct fd_entry *table; /* (c) reserved; memory up to nr_entries */
+	uint32_t nr_entries;    /* (a) grows only */
 	int epoll_fd, wake_fd;  /* (c) */
 	uint32_t nr_waiters;    /* (a) */
 	int timer_fd;           /* (c) in the set; -1: none could be made */
@@ -29,9 +31,23 @@ static struct {
 	int64_t armed; /* (a) when timer_fd makes one poll() return; written under timer_lock */
 } io = { .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
 
+/* Several threads may do so at once: what is memory already stays as it is. */
+static struct fd_entry *entry_behind_end(int fd)
+{
+	uint32_t nr = io.nr_entries, enough = WF_ALIGN_UP((uint32_t)fd + 1, ENTRIES_PER_STEP);
+
+	if (fd < 0 || fd >= WF_MAX_FDS || !io.table ||
+	    sys_commit(io.table, enough * sizeof(*io.table)) < 0)
+		return NULL;
+	while (nr < enough && !wf_cas(&io.nr_entries, &nr, enough))
+		;
+	return &io.table[fd];
+}
+
 struct fd_entry *wf_fdtab_entry(int fd)
 {
-	return fd >= 0 && fd < WF_MAX_FDS && io.table ? &io.table[fd] : NULL;
+	return (uint32_t)fd < wf_load_acquire(&io.nr_entries) ? &io.table[fd]
+							      : entry_behind_end(fd);
 }
 
 uint32_t wf_fd_seq(int fd)
@@ -416,7 +432,7 @@ int wf_epoll_init(void)
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TAG };
 
 	if (!io.table)
-		io.table = sys_map(sizeof(struct fd_entry) * WF_MAX_FDS);
+		io.table = sys_reserve(sizeof(struct fd_entry) * WF_MAX_FDS);
 	if (!io.table)
 		return -ENOMEM;
 	io.epoll_fd = move_high((int)sys1(__NR_epoll_create1, EPOLL_CLOEXEC));

@@ -12,6 +12,7 @@
 #include "linux/ring.h"
 #include "sched/bind.h"
 
+#include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
 #include <signal.h>
@@ -32,16 +33,34 @@ WF_NORETURN static void become_native(struct wf_frame *f)
 	wf_arch_gate_leave(f);
 }
 
+/* A child starts with the timer slack of the thread that makes it: give our kernel thread that. What it had. */
+static long lend_slack(void)
+{
+	long own = sys1(__NR_prctl, PR_GET_TIMERSLACK), slack = lx_self()->timer_slack_ns;
+
+	if (own != slack)
+		(void)sys2(__NR_prctl, PR_SET_TIMERSLACK, slack);
+	return own;
+}
+
+static void take_slack_back(long own)
+{
+	if (own != lx_self()->timer_slack_ns)
+		(void)sys2(__NR_prctl, PR_SET_TIMERSLACK, own);
+}
+
 static long fork_process(struct wf_frame *f)
 {
-	long pid;
+	long pid, slack;
 
 	if (!wf_self_kthread())
 		return lx_raw(f);
 	wf_fd_all_shared();
+	slack = lend_slack();
 	pid = lx_raw(f);
 	if (pid == 0)
 		become_native(f);
+	take_slack_back(slack);
 	return pid;
 }
 
@@ -55,15 +74,17 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	struct wf_frame *frame = wf_frame_at(sp);
 	bool is_ours = wf_self_kthread() != NULL;
 	struct clone_args own;
-	long ret;
+	long ret, slack = 0;
 
 	if (wf_arch_copy(frame, f, sizeof(*f)) < 0)
 		return -EFAULT;
 	wf_fd_all_shared();
 	if (is_ours && flags & CLONE_VM && !(flags & CLONE_VFORK))
 		wf_store_relaxed(&lx.has_vm_child, true);
-	if (is_ours)
+	if (is_ours) {
 		wf_call_enter(flags & CLONE_VFORK);
+		slack = lend_slack();
+	}
 	if (args) {
 		own = *args;
 		own.stack_size = (uintptr_t)frame - own.stack;
@@ -72,8 +93,10 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 		ret = wf_arch_raw_clone(__NR_clone, (long)flags, (long)frame, (long)WF_ARG2(f),
 					(long)WF_ARG3(f), (long)WF_ARG4(f));
 	}
-	if (is_ours)
+	if (is_ours) {
+		take_slack_back(slack);
 		wf_call_leave();
+	}
 	return ret;
 }
 

@@ -122,12 +122,12 @@ static bool put_status_line(struct wf_fmt *f, const char *line, const struct lx_
 		put_name(f, t);
 	} else if (begins(line, "State:")) {
 		put_state(f, t);
-	} else if (begins(line, "Pid:") && !is_group) {
+	} else if (begins(line, "Pid:")) {
 		wf_fmt_str(f, "Pid:\t");
-		wf_fmt_u64(f, lx_tid(t));
-	} else if (begins(line, "NSpid:") && !is_group) {
+		wf_fmt_u64(f, is_group ? (uint64_t)wf_rt.pid : lx_tid(t));
+	} else if (begins(line, "NSpid:")) {
 		wf_fmt_str(f, "NSpid:\t");
-		wf_fmt_u64(f, lx_tid(t));
+		wf_fmt_u64(f, is_group ? (uint64_t)wf_rt.pid : lx_tid(t));
 	} else if (begins(line, "Threads:")) {
 		wf_fmt_str(f, "Threads:\t");
 		wf_fmt_u64(f, wf_load_relaxed(&lx.nr_threads));
@@ -253,9 +253,11 @@ static long read_kernels(const struct lx_proc_path *p, char *out)
 
 	wf_fmt_init(&f, path, sizeof(path) - 1);
 	wf_fmt_str(&f, "/proc/self/");
-	if (p->kind == LX_PROC_THREAD) {
+	/* The capabilities, the filters and such in the status of the process are main's. */
+	if (p->kind == LX_PROC_THREAD || is_name(p->rest, "status")) {
 		wf_fmt_str(&f, "task/");
-		wf_fmt_u64(&f, (uint64_t)lx_named_kernel_tid(p->t));
+		wf_fmt_u64(&f, (uint64_t)lx_named_kernel_tid(p->kind == LX_PROC_THREAD ? p->t
+										       : lx.main));
 		wf_fmt_str(&f, "/");
 	}
 	wf_fmt_str(&f, p->rest);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The thread table: one reserved mapping, slots handed out LIFO so that a fresh thread is cache-warm.
+ * The thread table: one reserved mapping, slots handed out LIFO so that a fresh thread is cache-warm. It becomes
+ * memory as it fills.
  *
  * A tid is WF_TID_BASE + generation * WF_MAX_THREADS + index, so a tid is not reused before its slot was
  * used WF_TID_GENERATIONS times. Both are shifted by what the process is: locks that processes share note their
@@ -15,6 +16,10 @@
 struct wf_thread_table wf_thread_table;
 
 #define table wf_thread_table
+#define SLOTS_PER_STEP                                                                             \
+	512 /* whole pages, whatever the size of a slot, which is one of cache lines */
+
+_Static_assert(WF_MAX_THREADS % SLOTS_PER_STEP == 0, "the last step is whole");
 
 static uint32_t reversed(uint32_t n, int bits)
 {
@@ -34,7 +39,7 @@ void wf_thread_table_init(size_t object_bytes)
 		.index_salt = reversed(pid, __builtin_ctz(WF_MAX_THREADS)),
 		.generation_salt = (pid >> 12) * 37 % WF_TID_GENERATIONS,
 	};
-	table.slots = sys_map(table.object_bytes * WF_MAX_THREADS);
+	table.slots = sys_reserve(table.object_bytes * WF_MAX_THREADS);
 }
 
 struct wf_thread *wf_thread_slot(uint32_t index)
@@ -56,6 +61,16 @@ static void clear(struct wf_thread *t)
 		wf_store_relaxed(&words[i], 0u);
 }
 
+/* Under the lock. */
+static bool may_take_fresh(void)
+{
+	if (!table.slots || table.nr_slots == WF_MAX_THREADS)
+		return false;
+	if (table.nr_slots % SLOTS_PER_STEP)
+		return true;
+	return sys_commit(wf_thread_slot(table.nr_slots), SLOTS_PER_STEP * table.object_bytes) == 0;
+}
+
 struct wf_thread *wf_thread_new(void)
 {
 	struct wf_thread *t;
@@ -65,7 +80,7 @@ struct wf_thread *wf_thread_new(void)
 	t = table.free;
 	if (t) {
 		table.free = t->next;
-	} else if (table.slots && table.nr_slots < WF_MAX_THREADS) {
+	} else if (may_take_fresh()) {
 		t = wf_thread_slot(table.nr_slots);
 		t->index = table.nr_slots;
 		wf_store_release(&table.nr_slots, table.nr_slots + 1);

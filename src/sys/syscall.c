@@ -16,6 +16,19 @@ void *sys_map(size_t bytes)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
+void *sys_reserve(size_t bytes)
+{
+	long p = sys6(__NR_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		      -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+long sys_commit(void *p, size_t bytes)
+{
+	return sys_protect((uintptr_t)p, (uintptr_t)p + bytes, PROT_READ | PROT_WRITE);
+}
+
 void sys_unmap(void *p, size_t bytes)
 {
 	if (p)

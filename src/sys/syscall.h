@@ -61,6 +61,9 @@ WF_INLINE long sys_protect(uintptr_t start, uintptr_t end, int prot)
 
 /* Anonymous private memory, zeroed; NULL when there is none. Reserves address space only. */
 void *sys_map(size_t bytes);
+/* Addresses only, of which a part is made memory by sys_commit(): mlockall() would fill what can be written. */
+void *sys_reserve(size_t bytes);
+long sys_commit(void *p, size_t bytes);
 void sys_unmap(void *p, size_t bytes);
 
 WF_INLINE long sys_write(int fd, const void *p, size_t n)

@@ -218,5 +218,12 @@ int main(void)
 	CHECK_PT(pthread_getname_np(pthread_self(), name, sizeof(name)));
 	CHECK_STR(name, "main-by-file\n"); /* as it was written */
 	ok("by a thread itself");
+
+	/* what the kernel keeps for a thread: the process shows main's */
+	CHECK_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK_EQ(field_of_status(read_file("/proc/self/status", 0), "\nNoNewPrivs:"), 1);
+	CHECK_EQ(field_of_status(read_file("/proc/self/status", 0), "\nPid:"), getpid());
+	CHECK_EQ(field_of_status(read_file("/proc/self/status", 0), "\nTgid:"), getpid());
+	ok("what main set for itself");
 	return finish();
 }

@@ -15,6 +15,22 @@ static void *inherits(void *arg)
 	return NULL;
 }
 
+static void child_inherits(int slack)
+{
+	pid_t pid = CHECK_SYS(fork());
+	int status;
+
+	if (pid == 0) {
+		CHECK_EQ(prctl(PR_GET_TIMERSLACK), slack);
+		CHECK_SYS(prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0));
+		CHECK_SYS(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0));
+		CHECK_EQ(prctl(PR_GET_TIMERSLACK), slack);
+		_exit(finish());
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+}
+
 static void *sleeps(void *arg)
 {
 	int64_t before;
@@ -48,8 +64,10 @@ int main(void)
 	CHECK_SYS(prctl(PR_SET_TIMERSLACK, 12345, 0, 0, 0));
 	join(start(inherits, (void *)12345));
 	CHECK_EQ(prctl(PR_GET_TIMERSLACK), 12345);
+	child_inherits(12345);
 	CHECK_SYS(prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0));
 	CHECK_EQ(prctl(PR_GET_TIMERSLACK), usual);
+	child_inherits(usual);
 	ok("every thread has its own");
 	join(start(sleeps, NULL));
 	ok("no sleep ends early");

@@ -105,6 +105,18 @@ void *sys_map(size_t bytes)
 	return p;
 }
 
+void *sys_reserve(size_t bytes)
+{
+	return sys_map(bytes);
+}
+
+long sys_commit(void *p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+	return 0;
+}
+
 void sys_unmap(void *p, size_t bytes)
 {
 }
