@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * eventfd, timerfd and signalfd read by blocked threads.
+ * eventfd, timerfd and signalfd read by blocked threads; what can be read or written though poll() does not say so.
  */
+#include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include "check.h"
@@ -44,6 +48,66 @@ static void *reads_signals(void *arg)
 		CHECK_EQ(info.ssi_pid, getpid());
 	}
 	return arg;
+}
+
+static void *makes_counter(void *arg)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_CPU_CLOCK,
+					.size = sizeof(attr) };
+
+	(void)arg;
+	return (void *)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+}
+
+/* poll() speaks of the samples in its buffer; a counter can be read at any time. */
+static void counter_is_read_at_once(void)
+{
+	size_t bytes = 2 * (size_t)sysconf(_SC_PAGESIZE);
+	int fd = (int)(intptr_t)join(start(makes_counter, NULL));
+	uint64_t count;
+	void *samples;
+
+	if (fd < 0)
+		return; /* not for everybody */
+	samples = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (samples != MAP_FAILED) {
+		CHECK(read(fd, &count, sizeof(count)) >= 0);
+		munmap(samples, bytes);
+	}
+	close(fd);
+}
+
+/* So is an answer about a file that somebody wants to open: the descriptor is never ready to be written. */
+static void *opens(void *path)
+{
+	int fd = open(path, O_RDONLY);
+
+	CHECK(fd >= 0);
+	close(fd);
+	return NULL;
+}
+
+static void answer_is_written_at_once(void)
+{
+	char path[] = "/tmp/weft-fanotify-XXXXXX";
+	int file = CHECK_SYS(mkstemp(path)), fd = fanotify_init(FAN_CLASS_CONTENT, O_RDONLY);
+	struct fanotify_event_metadata event;
+	struct fanotify_response answer = { .response = FAN_ALLOW };
+	pthread_t t;
+
+	close(file);
+	if (fd >= 0 && fanotify_mark(fd, FAN_MARK_ADD, FAN_OPEN_PERM, AT_FDCWD, path) == 0) {
+		t = start(opens, path);
+		CHECK_EQ(read(fd, &event, sizeof(event)), sizeof(event));
+		answer.fd = event.fd;
+		CHECK_EQ(write(fd, &answer, sizeof(answer)), sizeof(answer));
+		close(event.fd);
+		join(t);
+	}
+	if (fd >= 0)
+		close(fd);
+	unlink(path);
 }
 
 int main(void)
@@ -97,5 +161,9 @@ int main(void)
 	}
 	join(t[0]);
 	ok("signalfd read by a thread");
+
+	counter_is_read_at_once();
+	answer_is_written_at_once();
+	ok("what poll() does not tell");
 	return finish();
 }
