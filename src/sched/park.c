@@ -157,6 +157,8 @@ static void let_others_run(enum wf_prev_action action)
 		if (!wf_runq_nr(&w->rq))
 			return;
 	}
+	if (wf_worker_keeps(w, k->cur))
+		return;
 	WF_TRACE(k, WF_EV_YIELD, 0, 0);
 	wf_worker_switch_away(action);
 }

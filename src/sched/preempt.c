@@ -69,6 +69,8 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	struct wf_thread *t = k->cur;
 	uint64_t mask = wf_worker_sigmask();
 
+	if (wf_worker_keeps(k->worker, t))
+		return;
 	if (!area)
 		area = wf_slab_get(&wf_rt.save_areas);
 	if (!area)

@@ -37,12 +37,15 @@ static struct wf_thread *take_from(struct wf_level *l)
 	return t;
 }
 
-static void append(struct wf_array *a, struct wf_thread *t)
+static void append_at(struct wf_array *a, struct wf_thread *t, unsigned level)
 {
-	unsigned level = wf_load_relaxed(&t->level); /* once: others may change it at any time */
-
 	append_to(&a->level[level], t);
 	a->bitmap |= 1ul << level;
+}
+
+static void append(struct wf_array *a, struct wf_thread *t)
+{
+	append_at(a, t, wf_load_relaxed(&t->level)); /* once: others may change it at any time */
 }
 
 /* The list whose head is next in turn, or NULL. */
@@ -60,6 +63,124 @@ static struct wf_thread *take_first(struct wf_array *a, struct wf_level *l)
 	if (!l->head && l != &a->woken)
 		a->bitmap &= ~(1ul << (l - a->level));
 	return t;
+}
+
+/*
+ * What a slice costs, in rounds, with 16 bits of fraction: the inverse of the kernel's weights, 1.25 times as much for
+ * each step of nice. Slices are counted, not measured: whose kernel thread was not running pays for no time.
+ */
+#define COST(weight) ((1u << 16) * 1024u / (weight))
+
+static const uint32_t cost[WF_LEVELS] = {
+	COST(88761), COST(71755), COST(56483), COST(46273), COST(36291), COST(29154), COST(23254),
+	COST(18705), COST(14949), COST(11916), COST(9548),  COST(7620),  COST(6100),  COST(4904),
+	COST(3906),  COST(3121),  COST(2501),  COST(1991),  COST(1586),  COST(1277),  COST(1024),
+	COST(820),   COST(655),   COST(526),   COST(423),   COST(335),   COST(272),   COST(215),
+	COST(172),   COST(137),   COST(110),   COST(87),    COST(70),    COST(56),    COST(45),
+	COST(36),    COST(29),    COST(23),    COST(18),    COST(15),
+};
+
+_Static_assert(WF_ROUNDS == 128, "two words of later_map");
+
+static void append_later(struct wf_runq *q, struct wf_thread *t, uint32_t rounds)
+{
+	uint32_t at = (q->round + WF_MIN(rounds, WF_ROUNDS - 1)) % WF_ROUNDS;
+
+	append_to(&q->later[at], t);
+	q->later_map[at / 64] |= 1ul << at % 64;
+}
+
+/* How far the first round is in which somebody waits; WF_ROUNDS: none. */
+static uint32_t rounds_to_next(const struct wf_runq *q)
+{
+	for (uint32_t ahead = 1; ahead < WF_ROUNDS;) {
+		uint32_t at = (q->round + ahead) % WF_ROUNDS;
+		uint64_t map = q->later_map[at / 64] >> at % 64;
+
+		if (map)
+			return ahead + (uint32_t)__builtin_ctzl(map);
+		ahead += 64 - at % 64;
+	}
+	return WF_ROUNDS;
+}
+
+/* All of l, in front of nobody. */
+static void join_active(struct wf_runq *q, struct wf_level *l)
+{
+	struct wf_array *a = &q->array[q->active];
+	struct wf_level *to = &a->level[WF_LEVEL_NORMAL];
+
+	if (to->tail)
+		to->tail->next = l->head;
+	else
+		to->head = l->head;
+	to->tail = l->tail;
+	a->bitmap |= 1ul << WF_LEVEL_NORMAL;
+	*l = (struct wf_level){ 0 };
+}
+
+/* The active array is empty: the expired one is the next, and with it whoever waits for that round; empty rounds are left out. */
+static void begin_round(struct wf_runq *q)
+{
+	uint32_t at, ahead = 1;
+
+	q->active = !q->active;
+	if (WF_LIKELY(!(q->later_map[0] | q->later_map[1]))) {
+		q->round++;
+		return;
+	}
+	if (!first_of(&q->array[q->active]))
+		ahead = rounds_to_next(q);
+	q->round += ahead;
+	at = q->round % WF_ROUNDS;
+	if (!q->later[at].head)
+		return;
+	q->later_map[at / 64] &= ~(1ul << at % 64);
+	join_active(q, &q->later[at]);
+}
+
+/* What t's slice costs, in whole rounds. */
+static uint32_t pay(const struct wf_thread *t, unsigned level, uint16_t *out_rest)
+{
+	uint32_t turns = t->turns + cost[level];
+
+	*out_rest = (uint16_t)turns;
+	return turns >> 16;
+}
+
+/* The round in which t ran may be over: its successor is taken before it is put back. */
+void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t)
+{
+	unsigned level = wf_load_relaxed(&t->level);
+	int32_t rounds, ahead;
+
+	lock(q);
+	rounds = (int32_t)pay(t, level, &t->turns);
+	ahead = WF_MIN((int16_t)(t->round + (uint32_t)rounds - q->round), rounds);
+	if (ahead > 1)
+		append_later(q, t, (uint32_t)ahead);
+	else
+		append_at(&q->array[ahead == 1 ? !q->active : q->active], t, level);
+	wf_store_relaxed(&q->nr, wf_runq_nr(q) + 1);
+	unlock(q);
+}
+
+bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t)
+{
+	uint16_t rest;
+	uint32_t rounds = pay(t, wf_load_relaxed(&t->level), &rest);
+	bool keeps;
+
+	lock(q);
+	keeps = !q->handoff && !first_of(&q->array[q->active]) &&
+		(!rounds || (!first_of(&q->array[!q->active]) && rounds_to_next(q) > rounds));
+	if (keeps) {
+		t->turns = rest;
+		q->round += rounds;
+		t->round = (uint16_t)q->round;
+	}
+	unlock(q);
+	return keeps;
 }
 
 void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
@@ -91,7 +212,7 @@ static struct wf_thread *take_queued(struct wf_runq *q, bool leaves_gathered)
 	struct wf_level *l = first_of(&q->array[q->active]);
 
 	if (!l) {
-		q->active = !q->active;
+		begin_round(q);
 		l = first_of(&q->array[q->active]);
 	}
 	if (!l || (leaves_gathered && l->head->gathers))
@@ -118,8 +239,10 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 		t = take_queued(q, false);
 		q->handoff_streak = 0;
 	}
-	if (t)
+	if (t) {
+		t->round = (uint16_t)q->round;
 		wf_store_relaxed(&q->nr, wf_runq_nr(q) - 1);
+	}
 	unlock(q);
 	return t;
 }

@@ -4,7 +4,8 @@
  *
  * The O(1) scheduler's idea without its sleep estimator: a thread with slice left goes into active, one
  * without into expired with a fresh slice; when active is empty the arrays swap. So every queued thread
- * runs before any thread runs twice through a full slice.
+ * runs before any thread runs twice through a full slice. A nice thread sits out rounds by its weight, and the other
+ * kind gets several slices in a round.
  *
  * Invariant: a thread is in at most one queue, and whoever takes it off owns it. All fields under the lock;
  * nr may be read without it as a hint.
@@ -25,15 +26,21 @@ struct wf_array {
 	struct wf_level level[WF_LEVELS];
 };
 
+/* Rounds ahead of the active one in which a thread may wait: nice 19 sits out 68. A power of two. */
+#define WF_ROUNDS 128u
+
 struct wf_runq {
 	struct wf_spin lock;
 	/* (c) the only worker's: nobody but its carrier comes here, no lock is taken */
 	bool is_private;
-	uint32_t nr;               /* (a) queued threads, the hand-off slot included */
-	struct wf_thread *handoff; /* (q) woken last by the running thread: runs next */
-	uint32_t handoff_streak;   /* (q) hand-offs in a row */
-	uint32_t active;           /* (q) index of the active array */
-	struct wf_array array[2];  /* (q) */
+	uint32_t nr;                        /* (a) queued threads, the hand-off slot included */
+	struct wf_thread *handoff;          /* (q) woken last by the running thread: runs next */
+	uint32_t handoff_streak;            /* (q) hand-offs in a row */
+	uint32_t active;                    /* (q) index of the active array */
+	struct wf_array array[2];           /* (q) */
+	uint32_t round;                     /* (q) of the active array */
+	uint64_t later_map[WF_ROUNDS / 64]; /* (q) */
+	struct wf_level later[WF_ROUNDS];   /* (q) by round: what joins the active array then */
 };
 
 enum wf_place {
@@ -44,6 +51,10 @@ enum wf_place {
 };
 
 void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
+/* t used a slice, or what it wanted of it: it runs again when that is paid for, by its level. */
+void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t);
+/* t, which runs, used a slice. True: nobody's turn comes before its next, which has begun. */
+bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t);
 /* out_new_slice: false when the thread came from the hand-off slot and inherits the slice. */
 struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice);
 /* The running thread did not give way in time: the thread that it woke last waits like all others. */
@@ -83,6 +94,7 @@ WF_INLINE struct wf_thread *wf_runq_take_handoff(struct wf_runq *q)
 		return NULL;
 	q->handoff = NULL;
 	q->handoff_streak++;
+	t->round = (uint16_t)q->round;
 	wf_store_relaxed(&q->nr, q->nr - 1);
 	return t;
 }

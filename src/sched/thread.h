@@ -112,6 +112,8 @@ struct wf_thread {
 	uint32_t tid;         /* (p) */
 	uint32_t index;       /* (c) slot in the thread table */
 	uint32_t generation;  /* (a) how often this slot was used */
+	/* (w) what its slices cost that it did not wait for yet, and the round of the queue that it was taken in; see runq.c */
+	uint16_t turns, round;
 	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
 };
 

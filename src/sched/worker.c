@@ -162,6 +162,15 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 	return t;
 }
 
+bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self)
+{
+	if (self->slice_left > 0 || wf_load_relaxed(&w->inbox) || !wf_runq_keeps(&w->rq, self))
+		return false;
+	self->slice_left = WF_SLICE_NS;
+	wf_store_relaxed(&w->slice_seq, w->slice_seq + 1);
+	return true;
+}
+
 /* Load everything of t but its registers. We own t: it is on no queue. */
 static void load(struct wf_kthread *k, struct wf_thread *t)
 {
@@ -247,7 +256,11 @@ static void push_prev(struct wf_kthread *k, struct wf_thread *t, enum wf_place p
 		wf_worker_ready(t);
 		return;
 	}
-	wf_runq_push(&w->rq, t, place_by_slice(t, place));
+	place = place_by_slice(t, place);
+	if (place == WF_PLACE_EXPIRED)
+		wf_runq_push_used(&w->rq, t);
+	else
+		wf_runq_push(&w->rq, t, place);
 	if (k->cur && (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))) {
 		wf_fence_seq_cst(&w->rq.nr); /* our push before our look at the sleepers */
 		wf_idle_wake();

@@ -177,6 +177,8 @@ struct wf_thread *wf_inbox_take(struct wf_worker *w);
 
 /* Next thread of w's own: inbox, hand-off slot, queue. Does not search elsewhere. */
 struct wf_thread *wf_worker_pick(struct wf_worker *w);
+/* The slice of self, which runs on w, is over (else false), but no other thread's turn has come: it has another one. */
+bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self);
 /* Make the threads ready whose descriptors are. */
 void wf_worker_poll(void);
 /* Leave the running thread; returns when it runs again, maybe on another kernel thread. */

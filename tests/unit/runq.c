@@ -56,6 +56,93 @@ TEST(lower_levels_run_first)
 	CHECK_EQ(pop(&q), 0);
 }
 
+#define MAX_HOGS 4
+#define TURNS 100000
+
+/* One worker's turns among threads that use every slice; shares in thousandths of all turns. */
+static void share_turns(const int *nice, int n, long *out)
+{
+	struct wf_thread *cur;
+	long turns[MAX_HOGS] = { 0 };
+
+	reset();
+	for (int i = 0; i < n; i++) {
+		threads[i].level = (uint8_t)(WF_LEVEL_NORMAL + nice[i]);
+		push(i, WF_PLACE_TAIL);
+	}
+	cur = wf_runq_pop(&q, &new_slice);
+	for (int i = 0; i < TURNS; i++) {
+		struct wf_thread *next;
+
+		turns[cur->index]++;
+		if (wf_runq_keeps(&q, cur))
+			continue;
+		/* as a switch does: the successor first */
+		next = wf_runq_pop(&q, &new_slice);
+		wf_runq_push_used(&q, cur);
+		cur = next;
+	}
+	CHECK_EQ(wf_runq_nr(&q), n - 1);
+	for (int i = 0; i < n; i++)
+		out[i] = turns[i] * 1000 / TURNS;
+}
+
+#define CHECK_SHARE(got, want) CHECK((got) >= (want)*95 / 100 - 1 && (got) <= (want)*105 / 100 + 1)
+
+TEST(hogs_share_by_their_nice_values)
+{
+	static const struct {
+		int n, nice[MAX_HOGS], share[MAX_HOGS];
+	} cases[] = {
+		{ 2, { 0, 0 }, { 500, 500 } },
+		{ 3, { 0, 0, 0 }, { 333, 333, 333 } },
+		{ 2, { 0, 5 }, { 753, 247 } },
+		{ 2, { 5, 0 }, { 247, 753 } },
+		{ 3, { 5, 5, 5 }, { 333, 333, 333 } },
+		{ 4, { 0, 0, 10, 10 }, { 451, 451, 48, 48 } },
+		{ 4, { 0, 0, 0, 1 }, { 263, 263, 263, 211 } },
+		{ 2, { -5, 0 }, { 753, 247 } },
+		{ 3, { -5, 0, 5 }, { 697, 229, 75 } },
+		{ 2, { 0, 19 }, { 986, 14 } },
+		{ 3, { 19, 19, 15 }, { 227, 227, 545 } },
+		{ 3, { -20, 0, 0 }, { 977, 11, 11 } },
+	};
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		long share[MAX_HOGS] = { 0 };
+
+		share_turns(cases[c].nice, cases[c].n, share);
+		for (int i = 0; i < cases[c].n; i++)
+			CHECK_SHARE(share[i], cases[c].share[i]);
+	}
+}
+
+TEST(who_sits_out_rounds_runs_when_nobody_else_does)
+{
+	reset();
+	threads[0].level = threads[1].level = WF_LEVELS - 1;
+	wf_runq_push_used(&q, &threads[0]);
+	wf_runq_push_used(&q, &threads[1]);
+	CHECK_EQ(wf_runq_nr(&q), 2);
+	/* also for a thief */
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 1);
+	CHECK_EQ(pop(&other), 0);
+	CHECK_EQ(pop(&q), 1);
+	CHECK_EQ(pop(&q), -1);
+}
+
+TEST(who_woke_meanwhile_goes_before_the_next_slice)
+{
+	reset();
+	threads[0].level = 0;
+	CHECK(wf_runq_keeps(&q, &threads[0]));
+	push(1, WF_PLACE_WOKEN);
+	CHECK(!wf_runq_keeps(&q, &threads[0]));
+	CHECK_EQ(pop(&q), 1);
+	push(1, WF_PLACE_HANDOFF);
+	CHECK(!wf_runq_keeps(&q, &threads[0]));
+}
+
 TEST(woken_threads_run_before_the_others)
 {
 	reset();
