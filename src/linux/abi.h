@@ -335,7 +335,7 @@ enum lx_ring_mode {
 struct lx_config {
 	uint32_t nr_workers; /* 0: as many as processors */
 	uint64_t seed;
-	enum lx_ring_mode ring;
+	enum lx_ring_mode ring; /* (a) */
 	size_t min_sigstack;
 	void *rseq_area; /* main's registered area, NULL: none */
 	uint32_t rseq_bytes;

@@ -28,9 +28,11 @@ static bool is_filtered(void)
 
 static bool is_wanted(const struct lx_thread *self)
 {
-	if (lx_config.ring == LX_RING_NEVER || wf_is_bound(&self->base))
+	enum lx_ring_mode mode = wf_load_relaxed(&lx_config.ring);
+
+	if (mode == LX_RING_NEVER || wf_is_bound(&self->base))
 		return false;
-	return lx_config.ring == LX_RING_ALWAYS ||
+	return mode == LX_RING_ALWAYS ||
 	       (wf_load_relaxed(&lx.nr_held) >= HELD_FEW && !is_filtered());
 }
 
@@ -94,6 +96,6 @@ long lx_ring_child(int which, int id, int options)
 
 void lx_ring_end(void)
 {
-	lx_config.ring = LX_RING_NEVER;
+	wf_store_relaxed(&lx_config.ring, LX_RING_NEVER);
 	wf_ring_stop();
 }
