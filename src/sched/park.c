@@ -142,6 +142,26 @@ bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *
 	return was != WF_RUNNING;
 }
 
+#define YIELDS_PER_LOOK 16u
+#define YIELD_CYCLES 60000u /* about 20 us: then a real one costs a few per cent at most */
+
+/*
+ * Who yields in a loop waits for somebody. If that one is on another worker whose kernel thread waits for a CPU, it
+ * may be ours that it waits for: other programs, or fewer CPUs than workers.
+ */
+static void yield_to_kernel(struct wf_worker *w)
+{
+	uint64_t now;
+
+	if (++w->idle_yields % YIELDS_PER_LOOK)
+		return;
+	now = wf_cpu_cycles();
+	if (now - w->yielded_at < YIELD_CYCLES)
+		return;
+	w->yielded_at = now;
+	(void)sys0(__NR_sched_yield);
+}
+
 static void let_others_run(enum wf_prev_action action)
 {
 	struct wf_kthread *k = wf_own_kthread();
@@ -154,8 +174,10 @@ static void let_others_run(enum wf_prev_action action)
 	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox)) {
 		/* A loop of yields may wait for a thread that waits for I/O, with no other worker to look. */
 		wf_worker_poll();
-		if (!wf_runq_nr(&w->rq))
+		if (!wf_runq_nr(&w->rq)) {
+			yield_to_kernel(w);
 			return;
+		}
 	}
 	if (wf_worker_keeps(w, k->cur))
 		return;

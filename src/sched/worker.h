@@ -98,6 +98,8 @@ struct wf_worker {
 	uint32_t calls;                /* (a) blocking-capable calls made */
 	uint64_t rng;                  /* (w) */
 	uint32_t searches;             /* (w) */
+	uint32_t idle_yields;          /* (w) yields with nobody else to run */
+	uint64_t yielded_at;           /* (w) cycles at the last one that the kernel heard of */
 	uint8_t luck;        /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began; /* (w) coarse clock */
 	struct wf_runq rq;

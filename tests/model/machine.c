@@ -28,6 +28,7 @@ static struct {
 	uint32_t nr_kthreads, nr_threads, nr_dead;
 	bool is_woken; /* the poller's wake(): edge-triggered, so several in a row are one */
 	bool is_kicked;
+	uint32_t nr_yields;
 	uint32_t nr_events; /* polls that end for another reason: a descriptor, a signal */
 	int64_t armed;      /* when the poller is to look at the timers */
 	uint32_t nr_arms;
@@ -178,9 +179,10 @@ uint64_t model_cycles(void)
 	return (uint64_t)model_now() + model_random(2) * 100000u;
 }
 
-/* Kicks are all that comes this way. */
+/* Kicks and yields are all that comes this way. */
 long model_syscall(long nr, long a, long b, long c, long d)
 {
+	machine.nr_yields += nr == __NR_sched_yield;
 	if (nr == __NR_tgkill && wf_rt.door && b == wf_rt.door->tid) {
 		model_fence(__func__);
 		machine.is_kicked = true;
@@ -421,6 +423,11 @@ bool machine_sleep_at_door(int64_t until)
 }
 
 /* --- judging --- */
+
+uint32_t machine_nr_yields(void)
+{
+	return machine.nr_yields;
+}
 
 uint32_t machine_nr_dead(void)
 {

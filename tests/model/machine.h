@@ -28,6 +28,8 @@ void machine_event(void);
 /* For the door: sleep until kicked or until then; true when kicked. */
 bool machine_sleep_at_door(int64_t until);
 
+/* How often the kernel was asked to yield. */
+uint32_t machine_nr_yields(void);
 uint32_t machine_nr_dead(void);
 /* Nothing can run any more: everything ended, nothing is queued, every worker and token is where it belongs. */
 void machine_check(void);

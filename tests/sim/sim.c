@@ -321,6 +321,29 @@ TEST(a_call_that_gets_a_vacant_worker_back_is_watched_again)
 	model_verify_walk(&calling, 300);
 }
 
+static void yields_alone(void *arg)
+{
+	for (int i = 0; i < 640; i++)
+		wf_yield();
+	model_expect(machine_nr_yields() > 0, "the kernel never hears of a loop of yields");
+	model_expect(machine_nr_yields() <= 40, "the kernel hears of every yield");
+}
+
+static void setup_yields_alone(void)
+{
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(sleeps_at_door, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(yields_alone, NULL));
+}
+
+static const struct model yielding_alone = { .setup = setup_yields_alone, .check = machine_check };
+
+TEST(the_kernel_hears_of_a_loop_of_yields_with_nobody_else_ready)
+{
+	model_verify_walk(&yielding_alone, 20);
+}
+
 /* Who ran, in order: a thread that computes, the one that it wakes, two that only compute. */
 static char turns[8];
 static size_t nr_turns;
