@@ -22,6 +22,9 @@
 #define wf_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define wf_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define wf_store_seq_cst(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+/* Like relaxed, for what may be wrong at any time: nothing but speed rests on it, and models need not try its moments. */
+#define wf_load_hint(p) wf_load_relaxed(p)
+#define wf_store_hint(p, v) wf_store_relaxed((p), (v))
 #define wf_exchange(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define wf_exchange_seq_cst(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 #define wf_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)

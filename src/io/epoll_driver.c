@@ -128,11 +128,14 @@ void wf_fd_forget(int fd)
 	wf_spin_unlock(&e->lock);
 }
 
-/* Under the entry's lock. Adding raises an event at once if the descriptor is ready already. */
-static int register_fd(struct fd_entry *e, int fd)
+/*
+ * Under the entry's lock. Either operation raises an event at once if the descriptor is ready already. Room to write is
+ * listened for from the first wait for it on: a local socket or pipe has some more whenever its peer reads.
+ */
+static int register_fd(struct fd_entry *e, int fd, bool hears_out)
 {
 	struct epoll_event ev = {
-		.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET,
+		.events = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET | (hears_out ? EPOLLOUT : 0),
 		.data.u64 = (uint64_t)e->generation << 32 | (uint32_t)fd,
 	};
 	long ret = sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_ADD, fd, &ev);
@@ -141,6 +144,7 @@ static int register_fd(struct fd_entry *e, int fd)
 		ret = sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_MOD, fd, &ev);
 	if (ret == 0) {
 		e->is_registered = true;
+		e->hears_out = hears_out;
 		e->empty_at = e->seq - 1; /* what came before was not counted */
 	}
 	return (int)ret;
@@ -149,6 +153,7 @@ static int register_fd(struct fd_entry *e, int fd)
 int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *use)
 {
 	struct fd_entry *e = wf_fdtab_entry(w->fd);
+	bool needs_out = w->events & EPOLLOUT;
 	int ret = 0;
 
 	wf_list_init(&w->link);
@@ -159,8 +164,8 @@ int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *
 		wf_list_init(&e->waiters);
 	if (use && use->fd == use->number && e->generation != use->generation)
 		ret = 1; /* closed: the next attempt finds the file elsewhere */
-	else if (!e->is_registered)
-		ret = register_fd(e, w->fd);
+	else if (!e->is_registered || needs_out > e->hears_out)
+		ret = register_fd(e, w->fd, needs_out);
 	else if (e->seq != seq)
 		ret = 1;
 	if (ret == 0) {

@@ -33,6 +33,7 @@ struct fd_entry {
 	uint8_t known;            /* (q) enum fd_known */
 	bool is_nonblocking : 1;  /* (q) */
 	bool is_tcp : 1;          /* (q) */
+	bool hears_out : 1;       /* (q) registered for room to write, too */
 	bool is_surely_empty : 1; /* (q) empty_at is from an EAGAIN, not from a short read */
 	uint8_t file_notes;       /* (a) enum fd_file_note */
 	uint32_t change;      /* (q) grows whenever the program may have told it something else */

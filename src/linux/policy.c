@@ -29,7 +29,7 @@ uint32_t lx_sched_plain(uint32_t policy)
 	return policy & ~(uint32_t)SCHED_RESET_ON_FORK;
 }
 
-static bool is_realtime(uint32_t policy)
+bool lx_sched_is_realtime(uint32_t policy)
 {
 	policy = lx_sched_plain(policy);
 	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
@@ -41,7 +41,7 @@ static long check_policy(uint32_t policy, int priority)
 	if (policy != SCHED_NORMAL && policy != SCHED_BATCH && policy != SCHED_IDLE &&
 	    policy != SCHED_FIFO && policy != SCHED_RR)
 		return -EINVAL;
-	if (is_realtime(policy) ? priority < 1 || priority > 99 : priority != 0)
+	if (lx_sched_is_realtime(policy) ? priority < 1 || priority > 99 : priority != 0)
 		return -EINVAL;
 	return 0;
 }
@@ -75,7 +75,7 @@ static void raise_door(void)
 /* The level in weft's own queues: real-time before everything, idle behind everything. */
 static void set_level(struct lx_thread *t)
 {
-	int level = is_realtime(t->policy)                    ? 0
+	int level = lx_sched_is_realtime(t->policy)           ? 0
 		    : lx_sched_plain(t->policy) == SCHED_IDLE ? WF_LEVELS - 1
 							      : WF_LEVEL_NORMAL + t->nice;
 
@@ -85,10 +85,10 @@ static void set_level(struct lx_thread *t)
 /* The workers cannot stand in for it. */
 static bool needs_own(uint32_t policy, int priority)
 {
-	if (is_realtime(lx.base_policy))
+	if (lx_sched_is_realtime(lx.base_policy))
 		return lx_sched_plain(policy) != lx_sched_plain(lx.base_policy) ||
 		       priority != lx.base_priority;
-	return is_realtime(policy);
+	return lx_sched_is_realtime(policy);
 }
 
 void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent)
@@ -97,7 +97,8 @@ void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent)
 	t->priority = parent->priority;
 	t->nice = parent->nice;
 	if (t->policy & SCHED_RESET_ON_FORK) {
-		t->policy = is_realtime(t->policy) ? SCHED_NORMAL : lx_sched_plain(t->policy);
+		t->policy = lx_sched_is_realtime(t->policy) ? SCHED_NORMAL
+							    : lx_sched_plain(t->policy);
 		t->priority = 0;
 		t->nice = WF_MAX(t->nice, 0);
 	}

@@ -11,6 +11,7 @@
 struct lx_thread *lx_sched_named(uint32_t tid, bool *out_foreign);
 /* The policy without SCHED_RESET_ON_FORK. */
 uint32_t lx_sched_plain(uint32_t policy);
+bool lx_sched_is_realtime(uint32_t policy);
 /* Validated as the kernel does: 0 or -errno. */
 long lx_sched_set_policy(struct lx_thread *t, uint32_t policy, int priority);
 void lx_sched_set_nice(struct lx_thread *t, int nice);

@@ -140,6 +140,7 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	(void)sys2(__NR_sched_getparam, 0, &t->priority);
 	lx_sched_set_nice(t, 20 - (int)WF_MAX(sys2(__NR_getpriority, 0, 0), 1));
 	lx.base_policy = t->policy;
+	wf_rt.is_realtime = lx_sched_is_realtime(t->policy);
 	lx.base_priority = t->priority;
 	lx.base_nice = t->nice;
 	if (sys2(__NR_prctl, 40 /* PR_GET_TID_ADDRESS */, &tid_address) == 0 && tid_address) {

@@ -27,13 +27,6 @@ static void learn_from_wake(struct wf_gather *g)
 	g->waited_at = 0;
 }
 
-static bool is_running(struct wf_worker *w)
-{
-	struct wf_kthread *k = wf_load_acquire(&w->kthread);
-
-	return k && wf_load_relaxed(&k->cur);
-}
-
 bool wf_gather_unpark(struct wf_gather *g, struct wf_thread *t)
 {
 	struct wf_worker *w = wf_load_relaxed(&wf_own_kthread()->worker), *home = g->home;
@@ -42,7 +35,7 @@ bool wf_gather_unpark(struct wf_gather *g, struct wf_thread *t)
 		learn_from_wake(g);
 	if (!w || t->bound || g->score < WF_GATHERS)
 		return wf_unpark(t, WF_WAKE_EVENT);
-	if (home && home != w && is_running(home))
+	if (home && home != w && wf_worker_is_running(home))
 		return wf_unpark_on(t, WF_WAKE_EVENT, home);
 	wf_store_relaxed(&g->home, w);
 	return wf_unpark_on(t, WF_WAKE_EVENT, w);
@@ -54,7 +47,7 @@ void wf_gather_join(struct wf_gather *g)
 	struct wf_worker *home = wf_load_relaxed(&g->home);
 
 	if (wf_load_relaxed(&g->score) < WF_GATHERS || !home || home == k->worker || k->bound ||
-	    !is_running(home))
+	    !wf_worker_is_running(home))
 		return;
 	wf_store_relaxed(&k->cur->gathers, true);
 	k->joins = home;

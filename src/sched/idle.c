@@ -21,6 +21,9 @@
 #define PATIENT_ROUNDS 2
 #define PAUSES_OF_PATIENCE 200
 
+/* How long work that its own worker comes to soon may wait beside an idle one, should it not come soon after all. */
+#define NAP_NS (250 * WF_US)
+
 /* A single hand-off on w, whose waker usually parks at once: it belongs there. Racy reads of stable objects. */
 static bool is_kept_handoff(struct wf_worker *w)
 {
@@ -28,22 +31,36 @@ static bool is_kept_handoff(struct wf_worker *w)
 	struct wf_thread *waker = k ? wf_load_relaxed(&k->cur) : NULL;
 
 	return wf_load_relaxed(&w->rq.handoff) && waker &&
-	       wf_load_relaxed(&waker->parks_after_wake) >= WF_STAYS_HERE;
+	       wf_load_hint(&waker->parks_after_wake) >= WF_STAYS_HERE;
 }
 
-/* Work that a sleeper must not sleep on. */
-static bool any_work(struct wf_worker *self)
+enum haul {
+	HAUL_NOTHING,
+	HAUL_WARM, /* what is there runs best where it is, soon */
+	HAUL_LEFT, /* what is there only the greedy take */
+	HAUL_SOME
+};
+
+/*
+ * Is there work that a sleeper must not sleep on? What its worker comes to soon is left to it: HAUL_WARM, sleep a
+ * nap only. Seen from nowhere (NULL) all work is work.
+ */
+static enum haul look_around(const struct wf_worker *self)
 {
+	enum haul haul = HAUL_NOTHING;
+
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 		struct wf_worker *w = &wf_rt.workers[i];
 		uint32_t nr = wf_load_seq_cst(&w->rq.nr);
+		bool has_inbox = wf_load_seq_cst(&w->inbox);
 
-		if (wf_load_seq_cst(&w->inbox))
-			return true;
-		if (nr && (w == self || nr > 1 || !is_kept_handoff(w)))
-			return true;
+		if (!has_inbox && (!nr || (w != self && nr == 1 && is_kept_handoff(w))))
+			continue;
+		if (!self || w == self || !wf_worker_comes_soon(w))
+			return HAUL_SOME;
+		haul = HAUL_WARM;
 	}
-	return false;
+	return haul;
 }
 
 void wf_idle_wake(void)
@@ -72,7 +89,7 @@ void wf_idle_wake(void)
 			return;
 		}
 		/* Whoever submitted work while we held the token relied on us, and may have slept since. */
-		if (!any_work(NULL) || (w && !wf_load_seq_cst(&wf_rt.nr_idle)))
+		if (look_around(NULL) == HAUL_NOTHING || (w && !wf_load_seq_cst(&wf_rt.nr_idle)))
 			return;
 	}
 }
@@ -99,37 +116,34 @@ static void take_inbox_of(struct wf_worker *w, struct wf_worker *victim)
 	}
 }
 
-enum haul {
-	HAUL_NOTHING,
-	HAUL_LEFT,
-	HAUL_SOME
-};
-
-/* HAUL_LEFT: there was something that only the greedy take. */
-static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum wf_greed greed)
+static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum wf_greed greed,
+			    bool takes_warm)
 {
 	struct wf_worker *w = k->worker;
 	enum haul haul = HAUL_NOTHING;
+	bool is_warm = !takes_warm && wf_worker_comes_soon(victim);
 
 	if (wf_runq_nr(&victim->rq)) {
-		uint32_t got = wf_runq_steal(&w->rq, &victim->rq, greed);
+		uint32_t got = wf_runq_steal(&w->rq, &victim->rq, greed, is_warm ? victim : NULL);
 
 		if (got) {
 			k->count.steals += got;
 			WF_TRACE(k, WF_EV_STEAL, victim->index, got);
 			return HAUL_SOME;
 		}
-		haul = is_kept_handoff(victim) ? HAUL_NOTHING : HAUL_LEFT;
+		haul = is_kept_handoff(victim) ? HAUL_NOTHING : is_warm ? HAUL_WARM : HAUL_LEFT;
 	}
 	if (!wf_load_relaxed(&victim->inbox))
 		return haul;
-	if (greed != WF_GREED_ALL && wf_load_relaxed(&victim->inbox_gathers))
+	if (greed != WF_GREED_ALL && wf_load_hint(&victim->inbox_gathers))
 		return HAUL_LEFT;
+	if (is_warm)
+		return WF_MAX(haul, HAUL_WARM);
 	take_inbox_of(w, victim);
 	return HAUL_SOME;
 }
 
-static enum haul steal(struct wf_kthread *k, enum wf_greed greed)
+static enum haul steal(struct wf_kthread *k, enum wf_greed greed, bool takes_warm)
 {
 	struct wf_worker *w = k->worker;
 	uint32_t n = wf_rt.nr_workers, first;
@@ -141,7 +155,7 @@ static enum haul steal(struct wf_kthread *k, enum wf_greed greed)
 		struct wf_worker *victim = &wf_rt.workers[(first + i) % n];
 
 		if (victim != w)
-			best = WF_MAX(best, steal_from(k, victim, greed));
+			best = WF_MAX(best, steal_from(k, victim, greed, takes_warm));
 	}
 	return best;
 }
@@ -164,7 +178,7 @@ static void learn_luck(struct wf_worker *w, bool has_found)
  * Look for work elsewhere, for a moment; for a longer one if there is some that is better left alone. A
  * worker whose only thread waits for I/O finds nothing, ever: it goes to sleep after the first look.
  */
-static void search(struct wf_kthread *k)
+static void search(struct wf_kthread *k, bool takes_warm)
 {
 	struct wf_worker *w = k->worker;
 	bool lingers = w->luck || !(++w->searches % SEARCHES_PER_TRIAL);
@@ -172,34 +186,43 @@ static void search(struct wf_kthread *k)
 	for (int round = 1;; round++) {
 		bool is_patient = round >= SEARCH_ROUNDS,
 		     is_last = round == SEARCH_ROUNDS + PATIENT_ROUNDS;
-		enum haul haul = steal(k, is_last      ? WF_GREED_ALL
-					  : is_patient ? WF_GREED_HANDOFF
-						       : WF_GREED_NONE);
+		enum haul haul = steal(k,
+				       is_last      ? WF_GREED_ALL
+				       : is_patient ? WF_GREED_HANDOFF
+						    : WF_GREED_NONE,
+				       takes_warm);
 
 		if (round > 1 && (haul == HAUL_SOME || is_patient))
 			learn_luck(w, haul == HAUL_SOME);
-		if (haul == HAUL_SOME || is_last ||
-		    ((is_patient || !lingers) && haul == HAUL_NOTHING))
+		if (haul == HAUL_SOME || is_last || ((is_patient || !lingers) && haul <= HAUL_WARM))
 			return;
 		for (int i = 0; i < (is_patient ? PAUSES_OF_PATIENCE : PAUSES_PER_ROUND); i++)
 			wf_cpu_pause();
 	}
 }
 
-static void sleep_in_poller(struct wf_kthread *k)
+/* True after a whole nap beside warm work. */
+static bool sleep_in_poller(struct wf_kthread *k)
 {
 	struct wf_worker *w = k->worker;
 	uint32_t nr = wf_fetch_add(&wf_rt.nr_idle, 1u);
-	bool woken = false;
+	bool woken = false, has_napped = false;
+	enum haul haul;
 
 	/* our entry before our look at the queues; pairs with submitters */
 	wf_fence_seq_cst(&wf_rt.nr_idle);
-	if (!any_work(w)) {
+	haul = look_around(w);
+	if (haul != HAUL_SOME) {
+		int64_t timeout = wf_timers_sleep(), began = wf_now();
+
+		if (haul == HAUL_WARM && (timeout < 0 || timeout > NAP_NS))
+			timeout = NAP_NS;
 		k->count.idles++;
 		WF_TRACE(k, WF_EV_IDLE, nr, 0);
-		woken = wf_rt_poll(wf_timers_sleep());
+		woken = wf_rt_poll(timeout);
 		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
 		wf_store_relaxed(&wf_rt.coarse_now, wf_now());
+		has_napped = haul == HAUL_WARM && wf_rt.coarse_now - began >= NAP_NS;
 	}
 	wf_fetch_sub(&wf_rt.nr_idle, 1u);
 	if (woken) {
@@ -207,11 +230,13 @@ static void sleep_in_poller(struct wf_kthread *k)
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);
 		k->is_searching = true;
 	}
+	return has_napped;
 }
 
 struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 {
 	struct wf_worker *w = k->worker;
+	bool has_napped = false;
 
 	for (;;) {
 		struct wf_thread *t = wf_worker_pick(w);
@@ -223,7 +248,7 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 				wf_fetch_add(&wf_rt.nr_searching, 1u);
 			}
 			if (k->is_searching)
-				search(k);
+				search(k, has_napped);
 			t = wf_worker_pick(w);
 		}
 		if (t) {
@@ -236,6 +261,6 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 			k->is_searching = false;
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);
 		}
-		sleep_in_poller(k);
+		has_napped = sleep_in_poller(k);
 	}
 }

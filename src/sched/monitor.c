@@ -77,6 +77,23 @@ static void stuck_in_call(struct wf_worker *w, struct wf_kthread *k, uint32_t ca
 	(void)wf_call_retake(w);
 }
 
+/*
+ * By the number of turns since our last look, so that no switch needs a clock; idle time counts, too. After a pause of
+ * ours it says nothing.
+ */
+static void estimate_turn(struct wf_worker *w, int64_t now)
+{
+	uint32_t picks = wf_load_hint(&w->picks);
+	int64_t took = now - w->seen_picks_at;
+
+	if (took < 4 * TICK_NS) {
+		took = took / WF_MAX(picks - w->seen_picks, 1u);
+		wf_store_hint(&w->turn_ns, (uint32_t)((wf_load_hint(&w->turn_ns) + took) / 2));
+	}
+	w->seen_picks = picks;
+	w->seen_picks_at = now;
+}
+
 /* True when somebody other than a sleeping worker needs this worker's carrier to move on soon. */
 static bool look_at_worker(struct wf_worker *w, int64_t now)
 {
@@ -86,6 +103,7 @@ static bool look_at_worker(struct wf_worker *w, int64_t now)
 
 	if (!k || !wf_load_relaxed(&k->cur))
 		return false;
+	estimate_turn(w, now);
 	seq = wf_load_relaxed(&w->slice_seq);
 	calls = wf_load_relaxed(&w->calls);
 	is_stuck = wf_load_relaxed(&k->insys) == 1;

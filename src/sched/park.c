@@ -49,9 +49,9 @@ static void learn_habit(struct wf_thread *self)
 	if (!self->woke_at)
 		return;
 	if (wf_cpu_cycles() - self->woke_at < PARKS_SOON_CYCLES)
-		wf_store_relaxed(&self->parks_after_wake, WF_MIN(self->parks_after_wake + 1, 15));
+		wf_store_hint(&self->parks_after_wake, WF_MIN(self->parks_after_wake + 1, 15));
 	else
-		wf_store_relaxed(&self->parks_after_wake, self->parks_after_wake / 2);
+		wf_store_hint(&self->parks_after_wake, self->parks_after_wake / 2);
 	self->woke_at = 0;
 }
 

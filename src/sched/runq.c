@@ -4,6 +4,7 @@
 #include "base/die.h"
 
 #define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
+#define WARM_LOOKS 8 /* how many a thief passes over, under its victim's lock */
 
 static void lock(struct wf_runq *q)
 {
@@ -206,8 +207,8 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 	unlock(q);
 }
 
-/* leaves_gathered: NULL instead of a thread that gathers at a lock. */
-static struct wf_thread *take_queued(struct wf_runq *q, bool leaves_gathered)
+/* The list whose head runs next; NULL when nothing is queued. */
+static struct wf_level *next_in_turn(struct wf_runq *q)
 {
 	struct wf_level *l = first_of(&q->array[q->active]);
 
@@ -215,9 +216,42 @@ static struct wf_thread *take_queued(struct wf_runq *q, bool leaves_gathered)
 		begin_round(q);
 		l = first_of(&q->array[q->active]);
 	}
-	if (!l || (leaves_gathered && l->head->gathers))
+	return l;
+}
+
+static struct wf_thread *take_queued(struct wf_runq *q)
+{
+	struct wf_level *l = next_in_turn(q);
+
+	return l ? take_first(&q->array[q->active], l) : NULL;
+}
+
+static bool is_warm(const struct wf_thread *t, const struct wf_worker *warm_at)
+{
+	return warm_at && t->home == warm_at;
+}
+
+/* The first that a thief may have, or NULL; all of them run before any of another level. */
+static struct wf_thread *take_for_thief(struct wf_runq *q, bool takes_gathered,
+					const struct wf_worker *warm_at)
+{
+	struct wf_level *l = next_in_turn(q);
+	struct wf_thread *t = l ? l->head : NULL, *before = NULL;
+
+	for (int i = 0; t && is_warm(t, warm_at); i++) {
+		if (i == WARM_LOOKS)
+			return NULL;
+		before = t;
+		t = t->next;
+	}
+	if (!t || (t->gathers && !takes_gathered))
 		return NULL;
-	return take_first(&q->array[q->active], l);
+	if (!before)
+		return take_first(&q->array[q->active], l);
+	before->next = t->next;
+	if (!t->next)
+		l->tail = before;
+	return t;
 }
 
 struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
@@ -236,7 +270,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 		q->handoff_streak++;
 		*out_new_slice = false;
 	} else {
-		t = take_queued(q, false);
+		t = take_queued(q);
 		q->handoff_streak = 0;
 	}
 	if (t) {
@@ -256,7 +290,8 @@ void wf_runq_end_handoff(struct wf_runq *q)
 	unlock(q);
 }
 
-uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed)
+uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed,
+		       const struct wf_worker *warm_at)
 {
 	struct wf_thread *taken[STEAL_MAX], *handoff;
 	uint32_t want, n = 0;
@@ -266,12 +301,12 @@ uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed g
 		return 0;
 	want = wf_runq_nr(from) - (from->handoff ? 1 : 0);
 	want = WF_MIN((want + 1) / 2, (uint32_t)STEAL_MAX);
-	while (n < want && (taken[n] = take_queued(from, true)))
+	while (n < want && (taken[n] = take_for_thief(from, false, warm_at)))
 		n++;
 	if (!n && greed == WF_GREED_ALL)
-		n = (taken[0] = take_queued(from, false)) != NULL;
+		n = (taken[0] = take_for_thief(from, true, warm_at)) != NULL;
 	handoff = from->handoff;
-	if (!n && greed != WF_GREED_NONE && handoff &&
+	if (!n && greed != WF_GREED_NONE && handoff && !is_warm(handoff, warm_at) &&
 	    (greed == WF_GREED_ALL || !handoff->gathers)) {
 		taken[n++] = handoff;
 		from->handoff = NULL;

@@ -65,8 +65,12 @@ enum wf_greed {
 	WF_GREED_ALL,     /* take a thread that gathers, too, but only one */
 };
 
-/* Move up to half of from into to, at most 32. */
-uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed);
+/*
+ * Move up to half of from into to, at most 32. warm_at, unless NULL: leave those that ran there last, because what
+ * they work on is in its caches.
+ */
+uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed,
+		       const struct wf_worker *warm_at);
 
 WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
 {

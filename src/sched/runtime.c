@@ -353,6 +353,7 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 		w->index = i;
 		w->rq.is_private = nr_workers == 1;
 		w->rng = wf_rt.seed + i + 1;
+		w->turn_ns = WF_MOVE_NS + 1;
 		w->is_vacant = 1;
 		w->next_vacant = wf_rt.vacant;
 		wf_rt.vacant = w;

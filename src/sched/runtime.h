@@ -60,7 +60,8 @@ struct wf_runtime {
 	const struct wf_sched_hooks *hooks; /* (p) */
 	struct wf_wheel wheel;
 	struct wf_slab save_areas;
-	uint64_t seed; /* (p) */
+	uint64_t seed;    /* (p) */
+	bool is_realtime; /* (p) the whole process was when it began: FIFO, RR */
 };
 
 /* Alternate stack of each kernel thread: a signal frame with the largest FPU state, twice, and room to work. */

@@ -27,7 +27,7 @@ void wf_inbox_push(struct wf_worker *w, struct wf_thread *t)
 {
 	struct wf_thread *head = wf_load_relaxed(&w->inbox);
 
-	wf_store_relaxed(&w->inbox_gathers, t->gathers);
+	wf_store_hint(&w->inbox_gathers, t->gathers);
 	do
 		t->next = head;
 	/* publishes t->next; pairs with the exchange in take */
@@ -119,6 +119,15 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_idle_wake();
 		return;
 	}
+	home = t->home;
+	if (home && home != w && wf_worker_comes_soon(home)) {
+		wf_inbox_push(home, t);
+		wf_fence_seq_cst(
+			&home->inbox); /* as above, should it have gone to sleep meanwhile */
+		if (wf_load_relaxed(&wf_rt.nr_idle) && !wf_worker_is_running(home))
+			wf_idle_wake();
+		return;
+	}
 	wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_WOKEN));
 	wf_fence_seq_cst(&w->rq.nr); /* as above */
 	if (wf_runq_nr(&w->rq) > 1)
@@ -147,8 +156,13 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 	struct wf_thread *t;
 	bool new_slice;
 
-	if (++w->picks % POLL_EVERY_PICKS == 0)
+	wf_store_hint(&w->picks, w->picks + 1);
+	if (w->picks % POLL_EVERY_PICKS == 0) {
+		/* The kernel takes the processor from a real-time thread for none of its priority: one in a call, a child. */
+		if (WF_UNLIKELY(wf_rt.is_realtime))
+			(void)sys0(__NR_sched_yield);
 		wf_worker_poll();
+	}
 	if (wf_load_relaxed(&w->inbox))
 		drain_inbox(w);
 	if (!wf_runq_nr(&w->rq))

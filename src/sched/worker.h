@@ -88,26 +88,52 @@ struct wf_worker {
 	uint32_t index;                /* (c) */
 	uint32_t is_vacant;            /* (a) on the vacant list */
 	struct wf_worker *next_vacant; /* (q) */
-	uint32_t picks;                /* (w) */
-	uint32_t slice_seq;            /* (a) grows whenever a new slice begins */
-	uint32_t seen_seq;             /* monitor only */
-	int64_t seen_at;               /* monitor only */
-	int64_t seen_insys_at;         /* monitor only */
-	uint32_t seen_calls;           /* monitor only */
-	uint32_t broken_calls;         /* monitor only: the call that was interrupted last */
-	uint32_t calls;                /* (a) blocking-capable calls made */
-	uint64_t rng;                  /* (w) */
-	uint32_t searches;             /* (w) */
-	uint32_t idle_yields;          /* (w) yields with nobody else to run */
-	uint64_t yielded_at;           /* (w) cycles at the last one that the kernel heard of */
-	uint8_t luck;        /* (w) 0..15: how often work came while it lingered in a search */
-	int64_t slice_began; /* (w) coarse clock */
+	uint32_t picks;                /* (a) written by its carrier */
+	uint32_t turn_ns;    /* (a) how long a thread has it at a time, on average; see monitor.c */
+	uint32_t slice_seq;  /* (a) grows whenever a new slice begins */
+	uint32_t seen_seq;   /* monitor only */
+	uint32_t seen_picks; /* monitor only */
+	int64_t seen_picks_at; /* monitor only */
+	int64_t seen_at;       /* monitor only */
+	int64_t seen_insys_at; /* monitor only */
+	uint32_t seen_calls;   /* monitor only */
+	uint32_t broken_calls; /* monitor only: the call that was interrupted last */
+	uint32_t calls;        /* (a) blocking-capable calls made */
+	uint64_t rng;          /* (w) */
+	uint32_t searches;     /* (w) */
+	uint32_t idle_yields;  /* (w) yields with nobody else to run */
+	uint64_t yielded_at;   /* (w) cycles at the last one that the kernel heard of */
+	uint8_t luck;          /* (w) 0..15: how often work came while it lingered in a search */
+	int64_t slice_began;   /* (w) coarse clock */
 	struct wf_runq rq;
 	/* (a) woken from outside; newest first */
 	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE);
 	/* (a), a hint: the newest of them gathers. Thieves may not look into a thread that they do not own. */
 	bool inbox_gathers;
 } WF_ALIGNED(WF_CACHE_LINE);
+
+/* A racy look: somebody carries it, and a thread is on it. */
+WF_INLINE bool wf_worker_is_running(const struct wf_worker *w)
+{
+	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+
+	return k && wf_load_relaxed(&k->cur);
+}
+
+/*
+ * Moving a thread that was served moments ago costs about this much: what it works on has to be fetched from another
+ * processor's caches. For a shorter wait than that it is better off where it ran last.
+ */
+#define WF_MOVE_NS (200u * 1000)
+
+/* What is queued there will run, by all that is known, before it could be moved. A racy guess. */
+WF_INLINE bool wf_worker_comes_soon(const struct wf_worker *w)
+{
+	uint64_t turn_ns = wf_load_hint(&w->turn_ns);
+
+	return turn_ns <= WF_MOVE_NS && wf_worker_is_running(w) &&
+	       turn_ns * (wf_runq_nr(&w->rq) + 1) <= WF_MOVE_NS;
+}
 
 /* Of 15: a thread that usually parks right after it woke another keeps the woken one on its worker. */
 #define WF_STAYS_HERE 8

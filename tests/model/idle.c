@@ -148,6 +148,37 @@ static void setup_event(void)
 	machine_stranger(one_event, NULL);
 }
 
+static void make_turns_short(void)
+{
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
+		wf_rt.workers[i].turn_ns = 0;
+}
+
+/* Whoever is idle beside a worker that is said to come to its work soon sleeps a nap; that it comes is not promised. */
+static void setup_warm(void)
+{
+	setup_busy_submitter();
+	make_turns_short();
+}
+
+/* An event on its way to the worker where the thread ran last, while that one is about to go to sleep. */
+static void park_here(void *arg)
+{
+	wf_park_begin(0, WF_WAIT_SLEEP, 0);
+	(void)wf_park(model_now() + WF_MS);
+	model_step();
+}
+
+static void setup_event_for_another(void)
+{
+	machine_reset(2);
+	make_turns_short();
+	for (int i = 0; i < 2; i++) {
+		(void)machine_kthread(&wf_rt.workers[i]);
+		machine_queue(&wf_rt.workers[0], machine_thread(park_here, NULL));
+	}
+}
+
 #define MODEL(name, b)                                                                             \
 	static const struct model name = {                                                         \
 		.setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000        \
@@ -157,6 +188,8 @@ MODEL(two_workers, 2);
 MODEL(vacant, 1);
 MODEL(busy_submitter, 2);
 MODEL(busy_submitter_vacant, 2);
+MODEL(warm, 2);
+MODEL(event_for_another, 1);
 MODEL(timers, 1);
 MODEL(two_timers, 1);
 MODEL(three_strangers, 1);
@@ -185,6 +218,16 @@ TEST(work_of_a_busy_worker_is_taken_by_a_sleeper)
 TEST(work_of_a_busy_worker_is_taken_by_a_vacant_one)
 {
 	model_verify(&busy_submitter_vacant);
+}
+
+TEST(work_that_should_have_come_soon_is_taken_after_a_nap)
+{
+	model_verify(&warm);
+}
+
+TEST(a_thread_sent_to_where_it_ran_last_is_not_left_there)
+{
+	model_verify(&event_for_another);
 }
 
 TEST(timers_wake_sleepers_and_leave_no_token)

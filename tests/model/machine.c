@@ -326,6 +326,7 @@ void machine_reset(uint32_t nr_workers)
 	for (uint32_t i = nr_workers; i-- > 0;) {
 		machine.workers[i].index = i;
 		machine.workers[i].rng = i + model_random(1000);
+		machine.workers[i].turn_ns = WF_MOVE_NS + 1; /* work is worth moving */
 		wf_rt_make_vacant(&machine.workers[i]);
 	}
 }

@@ -26,6 +26,9 @@ void model_tear(const char *func, const char *op);
 #define wf_load_acquire(p) wf_load_relaxed(p)
 #define wf_load_seq_cst(p) wf_load_relaxed(p)
 
+#define wf_load_hint(p) (*(p))
+#define wf_store_hint(p, v) ((void)(*(p) = (v)))
+
 #define WF_MODEL_STORE(p, v, sc)                                                                   \
 	({                                                                                         \
 		__typeof__(*(p)) store_ = (v);                                                     \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sched/runq: who runs next. */
 #include "sched/runq.h"
+#include "sched/worker.h"
 
 #include <stdlib.h>
 
@@ -125,7 +126,7 @@ TEST(who_sits_out_rounds_runs_when_nobody_else_does)
 	wf_runq_push_used(&q, &threads[1]);
 	CHECK_EQ(wf_runq_nr(&q), 2);
 	/* also for a thief */
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 1);
 	CHECK_EQ(pop(&other), 0);
 	CHECK_EQ(pop(&q), 1);
 	CHECK_EQ(pop(&q), -1);
@@ -242,7 +243,7 @@ TEST(a_thief_takes_half)
 	reset();
 	for (int i = 0; i < 10; i++)
 		push(i, i % 2 ? WF_PLACE_TAIL : WF_PLACE_EXPIRED);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 5);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 5);
 	CHECK_EQ(wf_runq_nr(&q), 5);
 	CHECK_EQ(wf_runq_nr(&other), 5);
 	for (int i = 0; i < 5; i++) {
@@ -257,24 +258,24 @@ TEST(a_thief_takes_the_last_one_and_not_too_many)
 {
 	reset();
 	push(0, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 1);
 	CHECK_EQ(wf_runq_nr(&q), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 0);
 	for (int i = 1; i < NR; i++)
 		push(i, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 32);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 32);
 }
 
 TEST(a_hand_off_is_stolen_only_when_asked_for)
 {
 	reset();
 	push(0, WF_PLACE_HANDOFF);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 1);
 	CHECK_EQ(wf_runq_nr(&q), 0);
 	push(1, WF_PLACE_HANDOFF);
 	push(2, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 1);
 	CHECK_EQ(pop(&q), 1);
 }
 
@@ -285,8 +286,8 @@ TEST(threads_that_gather_at_a_lock_are_left_to_the_greedy_one_at_a_time)
 		push(i, WF_PLACE_WOKEN);
 		threads[i].gathers = true;
 	}
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, NULL), 1);
 	CHECK_EQ(pop(&other), 0);
 	CHECK_EQ(wf_runq_nr(&q), 3);
 	push(4, WF_PLACE_HANDOFF);
@@ -298,12 +299,38 @@ TEST(threads_that_gather_at_a_lock_are_left_to_the_greedy_one_at_a_time)
 		threads[i].gathers = false;
 }
 
+TEST(threads_that_are_warm_at_the_victim_are_left_and_others_behind_them_are_found)
+{
+	struct wf_worker victim;
+
+	reset();
+	for (int i = 0; i < 5; i++) {
+		push(i, WF_PLACE_WOKEN);
+		threads[i].home = i == 2 || i == 4 ? NULL : &victim;
+	}
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim), 2);
+	CHECK_EQ(pop(&other), 2);
+	CHECK_EQ(pop(&other), 4);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim), 0);
+	push(5, WF_PLACE_WOKEN); /* the list's end was moved with the last */
+	CHECK_EQ(pop(&q), 0);
+	CHECK_EQ(pop(&q), 1);
+	CHECK_EQ(pop(&q), 3);
+	CHECK_EQ(pop(&q), 5);
+	push(0, WF_PLACE_HANDOFF);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, NULL), 1);
+	CHECK_EQ(pop(&other), 0);
+	for (int i = 0; i < 5; i++)
+		threads[i].home = NULL;
+}
+
 TEST(a_locked_queue_is_not_waited_for)
 {
 	reset();
 	push(0, WF_PLACE_TAIL);
 	wf_spin_lock(&q.lock);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 0);
 	wf_spin_unlock(&q.lock);
 }
 
@@ -313,6 +340,7 @@ TEST(random_operations_lose_nobody)
 	const char *text = getenv("WEFT_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
 	static bool queued[NR];
+	static struct wf_worker warm;
 	int nr_queued = 0, nr_bad = 0;
 
 	tap_note("WEFT_SEED=%llu", (unsigned long long)seed);
@@ -326,6 +354,7 @@ TEST(random_operations_lose_nobody)
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		i = (int)((seed >> 33) % NR);
 		threads[i].level = (uint8_t)((seed >> 45) % WF_LEVELS);
+		threads[i].home = seed >> 53 & 1 ? &warm : NULL;
 		switch (seed >> 41 & 3) {
 		case 0:
 			i = pop(from);
@@ -337,7 +366,8 @@ TEST(random_operations_lose_nobody)
 			break;
 		case 1:
 			(void)wf_runq_steal(from == &q ? &other : &q, from,
-					    (enum wf_greed)(seed >> 50 & 1));
+					    (enum wf_greed)(seed >> 50 & 1),
+					    seed >> 52 & 1 ? &warm : NULL);
 			break;
 		default:
 			if (queued[i])
