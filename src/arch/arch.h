@@ -54,10 +54,16 @@ long wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *
  */
 long wf_arch_spawn_process(void *stack_top, void (*fn)(void *), void *arg, int *out_pid);
 
-/* Enter a signal frame whose first word (the return address) was already popped: sp points to the ucontext. */
-WF_NORETURN void wf_arch_sigreturn(void *sp);
+/*
+ * Enter a signal frame whose first word (the return address) was already popped: sp points to the ucontext. Returns
+ * only if the attention word is set; a kick behind that test is sent back to it.
+ */
+void wf_arch_sigreturn(void *sp, const uint32_t *attention);
 
-/* Start a signal handler on sp, whose top word is the address to return to. */
+/*
+ * Start a signal handler on sp, whose top word is the address to return to. If the attention word is set then,
+ * wf_linux_handler_attention() is asked first.
+ */
 WF_NORETURN void wf_arch_enter_handler(void *sp, void *handler, long sig, void *info, void *uc);
 
 #endif

@@ -121,6 +121,7 @@ WF_PARKS long sysc_writev(struct wf_frame *f);
 void wf_linux_enter(struct wf_frame *f);
 void wf_linux_make(struct wf_frame *f);
 void wf_linux_attention(struct wf_frame *f);
+bool wf_linux_handler_attention(struct wf_sigframe *frame, void *handler, int sig);
 void wf_linux_thread_started(void);
 void wf_linux_vfork_begin(struct wf_frame *f);
 void wf_linux_vfork_end(struct wf_frame *f);

@@ -185,6 +185,14 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc, uint
 	return true;
 }
 
+/* The bit goes first, each time, since a handler's mask may raise it: where it is up, somebody is about to look. */
+static void deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_t here)
+{
+	do
+		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_SIGNAL);
+	while (deliver_to_context(t, uc, here));
+}
+
 /* Hook of the kick: the program's own code was interrupted at uc. */
 bool lx_signal_interrupted(struct wf_thread *base, void *context)
 {
@@ -197,11 +205,8 @@ bool lx_signal_interrupted(struct wf_thread *base, void *context)
 		(void)wf_fetch_and(&base->attention, ~WF_ATT_BIND);
 		lx_bind_rethink(t, false);
 	}
-	if (wf_load_relaxed(&base->attention) & WF_ATT_SIGNAL) {
-		(void)wf_fetch_and(&base->attention, ~WF_ATT_SIGNAL);
-		while (deliver_to_context(t, uc, 0))
-			;
-	}
+	if (wf_load_relaxed(&base->attention) & WF_ATT_SIGNAL)
+		deliver_all(t, uc, 0);
 	return true;
 }
 
@@ -215,8 +220,7 @@ WF_NORETURN static void enter(struct lx_thread *t, struct wf_ucontext *uc, void 
 	const uint64_t *reg = uc->reg;
 	uint64_t sp, handler, sig, info, context;
 
-	while (deliver_to_context(t, uc, here))
-		;
+	deliver_all(t, uc, here);
 	sp = reg[WF_UC_RSP];
 	handler = reg[WF_UC_RIP];
 	sig = reg[WF_UC_RDI];
@@ -237,9 +241,11 @@ void lx_signal_resuming(struct wf_thread *base, void *context)
 extern char wf_arch_gate_exit_begin[], wf_arch_gate_exit_last[], wf_arch_gate_exit_end[];
 extern char wf_arch_raw_call_begin[], wf_arch_raw_call_end[], wf_arch_raw_call_interrupted[],
 	wf_arch_raw_call_not_made[];
+extern char wf_arch_enter_check[], wf_arch_enter_end[];
+extern char wf_arch_sigreturn_check[], wf_arch_sigreturn_end[];
 extern char wf_arch_restorer_check[], wf_arch_restorer_tail[], wf_arch_restorer_end[];
 
-/* Hook of the kick inside the runtime: three places must not be passed with the attention word set. */
+/* Hook of the kick inside the runtime: places that must not be passed with the attention word set. */
 void lx_signal_in_runtime(void *context)
 {
 	struct wf_ucontext *uc = context;
@@ -257,6 +263,11 @@ void lx_signal_in_runtime(void *context)
 		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_gate_exit_begin;
 	} else if (rip >= (uint64_t)wf_arch_restorer_tail && rip < (uint64_t)wf_arch_restorer_end) {
 		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_restorer_check;
+	} else if (rip >= (uint64_t)wf_arch_enter_check && rip < (uint64_t)wf_arch_enter_end) {
+		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_enter_check;
+	} else if (rip >= (uint64_t)wf_arch_sigreturn_check &&
+		   rip < (uint64_t)wf_arch_sigreturn_end) {
+		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_sigreturn_check;
 	}
 }
 
@@ -283,6 +294,27 @@ static void enter_with_others(struct lx_thread *t, struct wf_sigframe *frame, in
 	uc = wf_sigframe_save(area, &frame->uc);
 	wf_sigframe_enter(uc, frame, act->handler, sig);
 	enter(t, uc, area, here);
+}
+
+/*
+ * Something came after the last look, while frame's handler is about to be entered: it is to be asked again whether
+ * more came. False: there is no memory, and what came waits until the handler returns.
+ */
+bool wf_linux_handler_attention(struct wf_sigframe *frame, void *handler, int sig)
+{
+	struct lx_thread *t = lx_self();
+	const struct sys_sigaction act = { .handler = handler };
+	uint32_t seen = wf_fetch_and(&t->base.attention,
+				     ~(WF_ATT_RESCHED | WF_ATT_SIGNAL | WF_ATT_BIND));
+
+	if (seen & WF_ATT_BIND)
+		lx_bind_rethink(t, true);
+	if (seen & WF_ATT_RESCHED)
+		wf_yield();
+	if (!(seen & WF_ATT_SIGNAL) || !lx_signal_is_wanted(t))
+		return true;
+	enter_with_others(t, frame, sig, &act, (uintptr_t)__builtin_frame_address(0));
+	return false;
 }
 
 /*
@@ -499,5 +531,5 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 	}
 	lx_pending_push_front(&t->pending, sig, info);
 	open_faults(); /* the handler's stack may be no stack */
-	(void)deliver_to_context(t, uc, 0);
+	deliver_all(t, uc, 0);
 }

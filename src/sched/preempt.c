@@ -54,13 +54,15 @@ static void resume(void *arg)
 
 	wf_worker_finish_switch(k);
 	t->is_preempted = false;
-	wf_rt.hooks->resuming(t, area->uc);
-	set_worker_stack(k, area->uc);
 	/* The area is freed before it is read for the last time: nobody but this kernel thread gets it back. */
 	if (k->save_area)
 		wf_slab_put(&wf_rt.save_areas, k->save_area);
 	k->save_area = area;
-	wf_arch_sigreturn(area->uc);
+	set_worker_stack(k, area->uc);
+	for (;;) {
+		wf_rt.hooks->resuming(t, area->uc);
+		wf_arch_sigreturn(area->uc, &t->attention);
+	}
 }
 
 static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)

@@ -498,6 +498,42 @@ LABEL(wf_arch_restorer_end)
 	.cfi_endproc
 END_FUNC(wf_arch_restorer)
 
+/*
+ * void wf_arch_enter_handler(sp, handler, sig, info, uc): the attention word is tested last, with everything in
+ * registers that a call keeps, so that the test can be made again.
+ */
+FUNC(wf_arch_enter_handler)
+	.cfi_startproc
+	.cfi_undefined %rip
+	movq	%rdi, %rbx
+	movq	%rsi, %r12
+	movq	%rdx, %r13
+	movq	%rcx, %r14
+	movq	%r8, %r15
+LABEL(wf_arch_enter_check)
+	movq	%gs:WF_KT_CUR, %rcx
+	cmpl	$0, WF_T_ATTENTION(%rcx)
+	jne	1f
+.Lenter:
+	movq	%rbx, %rsp
+	movq	%r13, %rdi
+	movq	%r14, %rsi
+	movq	%r15, %rdx
+	xorl	%eax, %eax
+	jmp	*%r12
+LABEL(wf_arch_enter_end)
+1:	movq	%rbx, %rsp
+	andq	$-16, %rsp
+	movq	%rbx, %rdi
+	movq	%r12, %rsi
+	movl	%r13d, %edx
+	call	wf_linux_handler_attention
+	testb	%al, %al
+	jnz	wf_arch_enter_check
+	jmp	.Lenter
+	.cfi_endproc
+END_FUNC(wf_arch_enter_handler)
+
 /* Return address of the runtime's own handlers (kick, faults): the kernel restores what they left. */
 FUNC(wf_arch_restorer_native)
 	movl	$15, %eax

@@ -120,25 +120,19 @@ END_FUNC(wf_arch_spawn_raw)
 FUNC(wf_arch_sigreturn)
 	.cfi_startproc
 	.cfi_undefined %rip
+	movq	%rsp, %rdx
+LABEL(wf_arch_sigreturn_check)
+	movq	%rdx, %rsp
+	cmpl	$0, (%rsi)
+	jne	1f
 	movq	%rdi, %rsp
 	movl	$15, %eax
 	syscall
+LABEL(wf_arch_sigreturn_end)
 	ud2
+1:	ret
 	.cfi_endproc
 END_FUNC(wf_arch_sigreturn)
 
-/* void wf_arch_enter_handler(sp, handler, sig, info, uc) */
-FUNC(wf_arch_enter_handler)
-	.cfi_startproc
-	.cfi_undefined %rip
-	movq	%rdi, %rsp
-	movq	%rsi, %r11
-	movq	%rdx, %rdi
-	movq	%rcx, %rsi
-	movq	%r8, %rdx
-	xorl	%eax, %eax
-	jmp	*%r11
-	.cfi_endproc
-END_FUNC(wf_arch_enter_handler)
 
 NO_EXEC_STACK
