@@ -8,6 +8,8 @@
  * Invariant (no lost work): a submitter pushes, fences, then reads nr_idle; a sleeper raises nr_idle, fences,
  * then looks at every queue. One of the two sees the other. nr_searching suppresses further wake-ups while
  * one is on its way: the token travels with the wake() and is given up only before another look at all queues.
+ * Work behind a worker that runs a thread may be left to it: that worker looks there before it sleeps, and whoever
+ * left it looks again after a nap.
  */
 #include "base/die.h"
 #include "sched/runtime.h"
