@@ -14,34 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "binary.h"
 
 #define LIBRARY "libweft-run.so"
 
-/* Relative to the directory of the executable: installed (flat, then multiarch and lib64), build tree. */
+/* Installed (flat, then multiarch and lib64), build tree. */
 static const char *const places[] = {
-	"../lib/weft/" LIBRARY,
-	"../lib/x86_64-linux-gnu/weft/" LIBRARY,
-	"../lib64/weft/" LIBRARY,
-	"../../src/" LIBRARY,
+	"../lib/weft",
+	"../lib/x86_64-linux-gnu/weft",
+	"../lib64/weft",
+	"../../src",
 };
-
-static bool find_beside_us(char out_path[PATH_MAX])
-{
-	char self[PATH_MAX], candidate[2 * PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (len <= 0)
-		return false;
-	self[len] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(candidate, sizeof(candidate), "%s/%s", self, places[i]);
-		if (realpath(candidate, out_path))
-			return true;
-	}
-	return false;
-}
 
 static bool is_preloadable(const char *path, char *out_why, size_t why_bytes)
 {
@@ -75,7 +59,8 @@ bool wf_library_find(char out_path[PATH_MAX], char *out_why, size_t why_bytes)
 				 strerror(errno));
 			return false;
 		}
-	} else if (!find_beside_us(out_path)) {
+	} else if (!wf_beside_find(places, sizeof(places) / sizeof(places[0]), LIBRARY, F_OK,
+				   out_path)) {
 		snprintf(out_why, why_bytes,
 			 LIBRARY " is neither installed nor built; set WEFT_LIBRARY to its path");
 		return false;

@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "cmd.h"
 #include "machine.h"
 #include "models.h"
@@ -46,23 +47,14 @@ const struct wf_model *wf_models_find(const char *name)
 	return NULL;
 }
 
-/* Relative to the directory of the executable: installed, build tree. */
 static bool find_helper(const char *name, char out[PATH_MAX])
 {
+	/* Installed, build tree. */
 	static const char *const places[] = { "../libexec/weft", "../lib/weft",
 					      "../../bench/echo" };
-	char self[PATH_MAX], candidate[2 * PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (len <= 0)
-		return false;
-	self[len] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(candidate, sizeof(candidate), "%s/%s/%s", self, places[i], name);
-		if (realpath(candidate, out) && access(out, X_OK) == 0)
-			return true;
-	}
+	if (wf_beside_find(places, sizeof(places) / sizeof(places[0]), name, X_OK, out))
+		return true;
 	wf_cmd_error("bench: the program %s is neither installed nor built", name);
 	return false;
 }
