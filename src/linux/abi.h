@@ -105,6 +105,8 @@ struct lx_process {
 	struct wf_slab futex_vectors; /* struct lx_futex_wait[LX_FUTEX_VECTOR_MAX] */
 	uint32_t nr_sigqs;            /* (a) in queues of ours */
 	struct wf_spin action_lock;
+	struct wf_spin stop_lock; /* held by who stops the process, until it is continued */
+	bool is_to_stop;          /* (a) a stop signal came, and no SIGCONT behind it */
 	struct sys_sigaction action[WF_NR_SIGNALS + 1]; /* (q) what the program installed */
 	/* for the process, and wanted by some thread when they came: any thread may take them */
 	struct lx_pending shared WF_ALIGNED(WF_CACHE_LINE);

@@ -45,27 +45,44 @@ static int next_signal(struct lx_thread *t, struct wf_siginfo *info, struct sys_
 }
 
 /*
- * The kernel performs it: unblocked here for an instant, raised for this very kernel thread. Stops return
- * when the process is continued; everything else does not.
+ * A SIGCONT undoes all stop signals before it. One that was taken before that came must not stop the process any
+ * more: nobody would continue it again. So the door fetches a SIGCONT that pends, and while one of us stops the
+ * process no other does, who might be about to raise his own signal and do so when it goes on. What remains is a
+ * SIGCONT in the instant before the signal is raised, which the kernel takes back then.
  */
+static void stop_process(int sig)
+{
+	uint64_t set = lx_bit(sig), pending = 0;
+
+	wf_spin_lock(&lx.stop_lock);
+	lx_door_pass();
+	(void)sys2(__NR_rt_sigpending, &pending, sizeof(pending));
+	if (wf_load_seq_cst(&lx.is_to_stop) && !(pending & lx_bit(SIGCONT))) {
+		(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
+		(void)sys_sigprocmask(SIG_UNBLOCK, &set, NULL);
+		(void)sys_sigprocmask(SIG_BLOCK, &set, NULL);
+	}
+	wf_spin_unlock(&lx.stop_lock);
+}
+
+/* The kernel performs it: unblocked here for an instant, raised for this very kernel thread. */
 static void default_action(int sig, struct wf_siginfo *info)
 {
 	struct sys_sigaction dfl = { 0 };
 	uint64_t set = lx_bit(sig);
-	bool stops = sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 
 	(void)sys_sigaction(sig, &dfl, NULL);
-	if (!stops) {
-		lx_robust_walk_all(lx_futex_owner_died);
-		if (lx.on_exit)
-			lx.on_exit();
+	if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+		stop_process(sig);
+		return;
 	}
-	if (stops || sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info) < 0)
+	lx_robust_walk_all(lx_futex_owner_died);
+	if (lx.on_exit)
+		lx.on_exit();
+	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info) < 0)
 		(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
 	(void)sys_sigprocmask(SIG_UNBLOCK, &set, NULL);
-	if (!stops)
-		(void)sys1(__NR_exit_group, 128 + sig); /* a signal that does not kill after all */
-	(void)sys_sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)sys1(__NR_exit_group, 128 + sig); /* a signal that does not kill after all */
 }
 
 /*

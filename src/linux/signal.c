@@ -122,10 +122,13 @@ void lx_signal_prepare(int sig)
 {
 	const uint64_t stops = lx_bit(SIGTSTP) | lx_bit(SIGTTIN) | lx_bit(SIGTTOU);
 
-	if (sig == SIGCONT)
+	if (sig == SIGCONT) {
 		lx_signal_flush(stops);
-	else if (stops & lx_bit(sig))
+		wf_store_seq_cst(&lx.is_to_stop, false);
+	} else if (stops & lx_bit(sig)) {
 		lx_signal_flush(lx_bit(SIGCONT));
+		wf_store_seq_cst(&lx.is_to_stop, true);
+	}
 }
 
 static bool is_door(void)

@@ -94,20 +94,33 @@ static bool is_orphaned(void)
 	return true;
 }
 
-/* 0: go ahead. */
-static long check(int fd, int sig)
+static bool is_in_background(int fd)
 {
 	int foreground = foreground_of(fd);
 
-	if (!foreground || foreground == sys1(__NR_getpgid, 0))
+	return foreground && foreground != sys1(__NR_getpgid, 0);
+}
+
+/* 0: go ahead. Nobody stops the process between the look and the signal, which would stop it in the foreground. */
+static long check(int fd, int sig)
+{
+	long ret = 0;
+
+	if (!is_in_background(fd))
 		return 0;
-	if (lx_self()->sig_mask & lx_bit(sig) || lx_signal_is_ignored(sig))
-		return sig == SIGTTIN ? -EIO : 0;
-	if (is_orphaned())
-		return -EIO;
-	(void)sys2(__NR_kill, 0, sig);
-	lx_door_pass();
-	return -ERESTARTSYS;
+	wf_spin_lock(&lx.stop_lock);
+	if (is_in_background(fd)) {
+		if (lx_self()->sig_mask & lx_bit(sig) || lx_signal_is_ignored(sig))
+			ret = sig == SIGTTIN ? -EIO : 0;
+		else
+			ret = is_orphaned() ? -EIO : -ERESTARTSYS;
+		if (ret == -ERESTARTSYS)
+			(void)sys2(__NR_kill, 0, sig);
+	}
+	wf_spin_unlock(&lx.stop_lock);
+	if (ret == -ERESTARTSYS)
+		lx_door_pass();
+	return ret;
 }
 
 long lx_tty_read(struct wf_frame *f, int fd)

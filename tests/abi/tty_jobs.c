@@ -165,7 +165,7 @@ static void check_ended(pid_t pid)
 	int status = 0;
 
 	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == JOB_STATUS);
+	CHECK_EQ(status, W_EXITCODE(JOB_STATUS, 0));
 	CHECK_SYS(tcsetpgrp(tty, getpgrp()));
 }
 
