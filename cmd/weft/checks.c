@@ -84,12 +84,9 @@ static void read_kernel(const struct wf_machine *m, struct wf_checks_finding *f)
 	if (!wf_machine_line(m, path, release, sizeof(release)) ||
 	    sscanf(release, "%d.%d", &major, &minor) != 2) {
 		unreadable(f, path);
-	} else if (major < 5 || (major == 5 && minor < 4)) {
+	} else if (major < 5 || (major == 5 && minor < 9)) {
 		found(f, WF_CHECKS_FAIL, "%s", release);
-		advise(f, "weft needs Linux 5.4 or later");
-	} else if (major == 5 && minor < 11) {
-		found(f, WF_CHECKS_WARN, "%s", release);
-		advise(f, "before 5.11 there is no Syscall User Dispatch, and timeouts are in ms");
+		advise(f, "weft needs Linux 5.9 or later; programs run on plain NPTL here");
 	} else {
 		found(f, WF_CHECKS_OK, "%s", release);
 	}
@@ -104,8 +101,8 @@ static void read_fsgsbase(const struct wf_machine *m, struct wf_checks_finding *
 	} else if (hwcap2 & HWCAP2_FSGSBASE) {
 		found(f, WF_CHECKS_OK, "yes");
 	} else {
-		found(f, WF_CHECKS_WARN, "no");
-		advise(f, "each switch needs a system call (arch_prctl) for the thread pointer");
+		found(f, WF_CHECKS_FAIL, "no");
+		advise(f, "programs run on plain NPTL here");
 	}
 }
 
@@ -165,19 +162,7 @@ static void read_epoll(const struct wf_machine *m, struct wf_checks_finding *f)
 		return;
 	}
 	found(f, WF_CHECKS_WARN, "no");
-	advise(f, "waiting workers round timeouts up to milliseconds (Linux 5.11 has it)");
-}
-
-static void read_pidfd(const struct wf_machine *m, struct wf_checks_finding *f)
-{
-	if (skipped(m, f))
-		return;
-	if (wf_probes_pidfd() == 0) {
-		found(f, WF_CHECKS_OK, "yes");
-		return;
-	}
-	found(f, WF_CHECKS_WARN, "no");
-	advise(f, "waiting for a child takes a kernel thread (Linux 5.3 has it)");
+	advise(f, "naps of idle workers take whole milliseconds (Linux 5.11 has it)");
 }
 
 static void read_patch(const struct wf_machine *m, struct wf_checks_finding *f)
@@ -196,13 +181,8 @@ static void read_patch(const struct wf_machine *m, struct wf_checks_finding *f)
 	reason = mdwe > 0         ? "the process denies write-then-execute (PR_SET_MDWE)"
 		 : ret == -EACCES ? "a security module (execmod) forbids it"
 				  : "a seccomp filter (MemoryDenyWriteExecute=) forbids it";
-	if (wf_probes_user_dispatch() == 0) {
-		found(f, WF_CHECKS_WARN, "no (%s)", strerror(-ret));
-		advise(f, "%s; Syscall User Dispatch is used, at some 300 ns a call", reason);
-	} else {
-		found(f, WF_CHECKS_FAIL, "no (%s)", strerror(-ret));
-		advise(f, "%s, and there is no Syscall User Dispatch", reason);
-	}
+	found(f, WF_CHECKS_FAIL, "no (%s)", strerror(-ret));
+	advise(f, "%s; programs run on plain NPTL here", reason);
 }
 
 static void read_seccomp(const struct wf_machine *m, struct wf_checks_finding *f)
@@ -382,7 +362,7 @@ static void read_ptrace(const struct wf_machine *m, struct wf_checks_finding *f)
 	found(f, scope == 0 || (scope < 3 && geteuid() == 0) ? WF_CHECKS_OK : WF_CHECKS_WARN,
 	      "%lld (%s)", scope, meaning[scope]);
 	if (f->level == WF_CHECKS_WARN)
-		advise(f, "a debugger cannot attach to a running program%s",
+		advise(f, "weft dump and debuggers cannot look into a running program%s",
 		       scope < 3 ? "; root can" : " until the next boot");
 }
 
@@ -413,12 +393,14 @@ const struct wf_check wf_checks[] = {
 	  "the command: ../lib/weft, ../lib/x86_64-linux-gnu/weft, ../lib64/weft, or a build tree.",
 	  read_library },
 	{ "kernel", "kernel", WF_CHECKS_FAIL,
-	  "The wait and poll calls that weft stands on came with Linux 5.3 and 5.4. Later kernels add\n"
-	  "Syscall User Dispatch (5.11) and guard pages without mappings (6.13).",
+	  "weft needs the FSGSBASE instructions, which Linux allows since 5.9. Later kernels add time-outs\n"
+	  "of the poller in nanoseconds (5.11), waits for futexes and children in io_uring (6.7), and\n"
+	  "guard pages without mappings (6.13).",
 	  read_kernel },
-	{ "fsgsbase", "CPU writes FS and GS base", WF_CHECKS_WARN,
-	  "Every thread has its own thread pointer in FS. With the FSGSBASE instructions a switch\n"
-	  "writes it in about 12 ns; without them it is a system call. Bit 1 of AT_HWCAP2 tells.",
+	{ "fsgsbase", "CPU writes FS and GS base", WF_CHECKS_FAIL,
+	  "Every thread has its own thread pointer in FS, and weft keeps the kernel thread's own data at\n"
+	  "GS. The FSGSBASE instructions write both without a system call; without them programs run on\n"
+	  "plain NPTL. Bit 1 of AT_HWCAP2 tells.",
 	  read_fsgsbase },
 	{ "guard", "MADV_GUARD_INSTALL", WF_CHECKS_WARN,
 	  "A guard page below each stack catches overflows. Since Linux 6.13 a guard takes no mapping\n"
@@ -430,16 +412,14 @@ const struct wf_check wf_checks[] = {
 	  "io_uring (6.7), with one kernel thread for all. All else goes through epoll.",
 	  read_io_uring },
 	{ "epoll-pwait2", "epoll_pwait2", WF_CHECKS_WARN,
-	  "An idle worker sleeps in the poller until the next timer. epoll_pwait2 takes nanoseconds,\n"
-	  "the older call milliseconds.",
+	  "An idle worker that expects work soon naps in the poller for a fraction of a millisecond.\n"
+	  "epoll_pwait2 takes nanoseconds, the older call milliseconds. Timers of programs do not\n"
+	  "depend on it.",
 	  read_epoll },
-	{ "pidfd", "pidfd_open", WF_CHECKS_WARN,
-	  "Programs wait for children and signal them by their pidfds, which poll like sockets.",
-	  read_pidfd },
 	{ "patch", "text can be patched", WF_CHECKS_FAIL,
 	  "weft replaces the syscall instructions of libc by jumps. For that it makes a private mapping\n"
 	  "of the file writable and then executable again. SELinux, PR_SET_MDWE and the\n"
-	  "MemoryDenyWriteExecute= of systemd may forbid that; Syscall User Dispatch is then used.",
+	  "MemoryDenyWriteExecute= of systemd may forbid that; programs then run on plain NPTL.",
 	  read_patch },
 	{ "seccomp", "seccomp filter", WF_CHECKS_WARN,
 	  "A filter, usually of a container, may refuse calls that weft makes and the program does not.",
@@ -469,11 +449,13 @@ const struct wf_check wf_checks[] = {
 	  "signal stacks follow it; a program's may be too small.",
 	  read_minsigstksz },
 	{ "rseq", "restartable sequences", WF_CHECKS_OK,
-	  "glibc registers an rseq area for each kernel thread. weft keeps the area with the kernel\n"
-	  "thread; programs with sequences of their own must not be moved between them.",
+	  "glibc registers an rseq area for each thread. Under weft the kernel does not know it: the area\n"
+	  "keeps its initial CPU number of -1, so sched_getcpu() asks the kernel, and who has sequences\n"
+	  "of his own (an allocator with a cache for each CPU) must do without.",
 	  read_rseq },
 	{ "ptrace", "ptrace scope", WF_CHECKS_WARN,
-	  "kernel.yama.ptrace_scope decides who may look into a stuck process from outside.",
+	  "kernel.yama.ptrace_scope decides who may look into a stuck process from outside: weft dump\n"
+	  "and debuggers need that right.",
 	  read_ptrace },
 	{ "clocksource", "clock source", WF_CHECKS_WARN,
 	  "Slices and timers read the clock often. With tsc, or a paravirtual clock that is read through\n"

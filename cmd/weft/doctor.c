@@ -4,9 +4,11 @@
  *
  * Called by: main.c. Invariant: reads only, and the exit code is the worst level found.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "checks.h"
 #include "cmd.h"
@@ -22,7 +24,7 @@ static const char doctor_help[] =
 	"\n"
 	"  --program FILE  check a program: does it run under weft, and what does it use?\n"
 	"  --json          print JSON\n"
-	"  --explain ID    say why a check is made; IDs are the first column\n"
+	"  --explain ID    say why a check is made; IDs are the second column\n"
 	"  --root DIR      read /proc and /sys below DIR, a copy of another machine's\n"
 	"  --help          show this text\n"
 	"\n"
@@ -116,6 +118,30 @@ static int explain(const char *id)
 	return WF_EXIT_REFUSED;
 }
 
+/* What fits together, and a copy of a machine that is none. Returns 0, or the exit code. */
+static int check_options(const struct doctor_options *o)
+{
+	struct stat st;
+
+	if (o->explain && (o->is_json || o->program || *o->root)) {
+		wf_cmd_error("doctor: --explain takes no other option");
+		return WF_EXIT_REFUSED;
+	}
+	if (*o->root && o->program) {
+		wf_cmd_error("doctor: --root is for the machine, not for --program");
+		return WF_EXIT_REFUSED;
+	}
+	if (*o->root && stat(o->root, &st) < 0) {
+		wf_cmd_error("doctor: cannot read %s: %s", o->root, strerror(errno));
+		return WF_EXIT_REFUSED;
+	}
+	if (*o->root && !S_ISDIR(st.st_mode)) {
+		wf_cmd_error("doctor: --root takes a directory, not '%s'", o->root);
+		return WF_EXIT_REFUSED;
+	}
+	return 0;
+}
+
 static int parse_options(int argc, char **argv, struct doctor_options *out)
 {
 	static const struct option options[] = {
@@ -155,11 +181,7 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 		wf_cmd_error("doctor: what is '%s'? see 'weft help doctor'", argv[optind]);
 		return WF_EXIT_REFUSED;
 	}
-	if (*out->root && out->program) {
-		wf_cmd_error("doctor: --root is for the machine, not for --program");
-		return WF_EXIT_REFUSED;
-	}
-	return 0;
+	return out->is_help ? 0 : check_options(out);
 }
 
 static int doctor_main(int argc, char **argv)

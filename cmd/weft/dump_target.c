@@ -90,8 +90,8 @@ static bool fail_permission(struct wf_target *t)
 			    "dump as root, or set it to 0",
 			    t->pid, scope);
 	return fail(t,
-		    "may not read process %d; run weft dump as root, in a container with the "
-		    "capability SYS_PTRACE",
+		    "may not read process %d: that takes root, and in a container the capability "
+		    "SYS_PTRACE",
 		    t->pid);
 }
 

@@ -39,6 +39,9 @@ int wf_cmd_bad_option(const struct wf_cmd *cmd, int result, char **argv)
 	if (result == ':')
 		wf_cmd_error("%s: option '%s' needs a value; see 'weft help %s'", cmd->name,
 			     argv[optind - 1], cmd->name);
+	else if (strncmp(argv[optind - 1], "--", 2) == 0 && optopt)
+		wf_cmd_error("%s: option '%.*s' takes no value; see 'weft help %s'", cmd->name,
+			     (int)strcspn(argv[optind - 1], "="), argv[optind - 1], cmd->name);
 	else if (strncmp(argv[optind - 1], "--", 2) == 0)
 		wf_cmd_error("%s: no option '%s'; see 'weft help %s'", cmd->name, argv[optind - 1],
 			     cmd->name);

@@ -22,14 +22,12 @@
 
 /* Numbers of the kernel's interface, for libc headers that are older than it. */
 #define GUARD_INSTALL 102
-#define SET_SYSCALL_USER_DISPATCH 59
 #define GET_MDWE 66
 #define NR_IO_URING_SETUP 425
 #define NR_IO_URING_REGISTER 427
 #define URING_REGISTER_PROBE 8
 #define URING_OP_WAITID 50
 #define URING_OP_FUTEX_WAIT 51
-#define NR_PIDFD_OPEN 434
 #define NR_EPOLL_PWAIT2 441
 
 /* Runs the probe in a child. Returns what it returned; -EPERM if something killed it. */
@@ -96,11 +94,6 @@ static int wait_with_ns(void)
 	return syscall(NR_EPOLL_PWAIT2, set, &event, 1, &now, NULL, 0) < 0 ? -errno : 0;
 }
 
-static int open_own_pidfd(void)
-{
-	return syscall(NR_PIDFD_OPEN, getpid(), 0) < 0 ? -errno : 0;
-}
-
 static int patch_text(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -118,12 +111,6 @@ static int patch_text(void)
 	return mprotect((void *)mem, page, PROT_READ | PROT_EXEC) < 0 ? -errno : 0;
 }
 
-static int use_user_dispatch(void)
-{
-	/* Switching it off is always allowed where it exists. */
-	return prctl(SET_SYSCALL_USER_DISPATCH, 0, 0, 0, 0) < 0 ? -errno : 0;
-}
-
 int wf_probes_guard(void)
 {
 	return in_child(install_guard);
@@ -139,19 +126,9 @@ int wf_probes_epoll_pwait2(void)
 	return in_child(wait_with_ns);
 }
 
-int wf_probes_pidfd(void)
-{
-	return in_child(open_own_pidfd);
-}
-
 int wf_probes_patch_text(void)
 {
 	return in_child(patch_text);
-}
-
-int wf_probes_user_dispatch(void)
-{
-	return in_child(use_user_dispatch);
 }
 
 int wf_probes_mdwe(void)

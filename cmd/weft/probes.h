@@ -10,9 +10,7 @@
 int wf_probes_guard(void); /* MADV_GUARD_INSTALL */
 int wf_probes_io_uring(void);
 int wf_probes_epoll_pwait2(void);
-int wf_probes_pidfd(void);
-int wf_probes_patch_text(void);    /* mprotect a private mapping of a file R-X, RW-, R-X */
-int wf_probes_user_dispatch(void); /* PR_SET_SYSCALL_USER_DISPATCH */
-int wf_probes_mdwe(void);          /* PR_GET_MDWE: the flags, or -errno */
+int wf_probes_patch_text(void); /* mprotect a private mapping of a file R-X, RW-, R-X */
+int wf_probes_mdwe(void);       /* PR_GET_MDWE: the flags, or -errno */
 
 #endif

@@ -168,7 +168,7 @@ class Options(CommandTest):
         self.assert_refused(self.weft("run", "--"), 125, "which program")
         self.assert_refused(self.weft("run", "--nope", "true"), 125, "'--nope'")
         self.assert_refused(self.weft("run", "-n", "true"), 125, "'-n'")
-        self.assert_refused(self.weft("run", "--stats=1", "true"), 125, "--stats")
+        self.assert_refused(self.weft("run", "--stats=1", "true"), 125, "'--stats' takes no value")
         self.assert_refused(self.weft("run", "--workers"), 125, "needs a value")
         for value in ("0", "1025", "-1", "+1", " 1", "", "2x", "1e3", "99999999999999999999"):
             self.assert_refused(self.weft("run", "--workers", value, "true"), 125, "1 to 1024")
