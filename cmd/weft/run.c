@@ -6,6 +6,7 @@
  * so pid, exit status, signals and stdio are the program's own. With WEFT=0 nothing is changed at all.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -71,7 +72,7 @@ struct run_options {
 	unsigned long long seed;
 };
 
-/* Like strtoull(), but of the whole text, and without its tolerance for signs and spaces. */
+/* Like strtoull(), but of the whole text, without its tolerance for signs and spaces, and without octal numbers. */
 static bool parse_number(const char *text, unsigned long long *out)
 {
 	unsigned long long value;
@@ -80,11 +81,66 @@ static bool parse_number(const char *text, unsigned long long *out)
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	value = strtoull(text, &end, 0);
+	value = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
 	if (errno || *end)
 		return false;
 	*out = value;
 	return true;
+}
+
+/* The take_ functions read one option, or the variable that stands for it. They return 0 or the exit code. */
+
+static int take_workers(struct run_options *o, const char *name, const char *text)
+{
+	unsigned long long number;
+
+	if (!parse_number(text, &number) || number < 1 || number > MAX_WORKERS) {
+		wf_cmd_error("run: %s takes a number from 1 to %d, not '%s'", name, MAX_WORKERS,
+			     text);
+		return WF_EXIT_REFUSED;
+	}
+	o->workers = (unsigned long)number;
+	return 0;
+}
+
+static int take_seed(struct run_options *o, const char *name, const char *text)
+{
+	if (!parse_number(text, &o->seed)) {
+		wf_cmd_error("run: %s takes a number of at most 64 bits, not '%s'", name, text);
+		return WF_EXIT_REFUSED;
+	}
+	o->has_seed = true;
+	return 0;
+}
+
+static int take_io_uring(struct run_options *o, const char *name, const char *text)
+{
+	if (strcmp(text, "auto") && strcmp(text, "always") && strcmp(text, "never")) {
+		wf_cmd_error("run: %s takes auto, always or never, not '%s'", name, text);
+		return WF_EXIT_REFUSED;
+	}
+	o->io_uring = text;
+	return 0;
+}
+
+static int take_children(struct run_options *o, const char *name, const char *text)
+{
+	if (strcmp(text, "yes") && strcmp(text, "no")) {
+		wf_cmd_error("run: %s takes yes or no, not '%s'", name, text);
+		return WF_EXIT_REFUSED;
+	}
+	o->children = text;
+	return 0;
+}
+
+static int take_trace(struct run_options *o, const char *name, const char *text)
+{
+	if (!*text) {
+		wf_cmd_error("run: %s takes the name of a file, not ''", name);
+		return WF_EXIT_REFUSED;
+	}
+	o->trace = text;
+	return 0;
 }
 
 /* Returns 0, or the exit code (also for --help, with *out_done set). */
@@ -100,57 +156,29 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	unsigned long long number;
-	int c;
+	int c, ret = 0;
 
 	optind = 0; /* main() has parsed options of its own */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+	while (!ret && (c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
 		switch (c) {
 		case 'w':
-			if (!parse_number(optarg, &number) || number < 1 || number > MAX_WORKERS) {
-				wf_cmd_error("run: --workers takes a number from 1 to %d, not '%s'",
-					     MAX_WORKERS, optarg);
-				return WF_EXIT_REFUSED;
-			}
-			out->workers = (unsigned long)number;
+			ret = take_workers(out, "--workers", optarg);
 			break;
 		case 's':
 			out->has_stats = true;
 			break;
 		case 't':
-			if (!*optarg) {
-				wf_cmd_error("run: --trace takes the name of a file, not ''");
-				return WF_EXIT_REFUSED;
-			}
-			out->trace = optarg;
+			ret = take_trace(out, "--trace", optarg);
 			break;
 		case 'S':
-			if (!parse_number(optarg, &number)) {
-				wf_cmd_error(
-					"run: --seed takes a number of at most 64 bits, not '%s'",
-					optarg);
-				return WF_EXIT_REFUSED;
-			}
-			out->has_seed = true;
-			out->seed = number;
+			ret = take_seed(out, "--seed", optarg);
 			break;
 		case 'u':
-			if (strcmp(optarg, "auto") && strcmp(optarg, "always") &&
-			    strcmp(optarg, "never")) {
-				wf_cmd_error(
-					"run: --io-uring takes auto, always or never, not '%s'",
-					optarg);
-				return WF_EXIT_REFUSED;
-			}
-			out->io_uring = optarg;
+			ret = take_io_uring(out, "--io-uring", optarg);
 			break;
 		case 'c':
-			if (strcmp(optarg, "yes") && strcmp(optarg, "no")) {
-				wf_cmd_error("run: --children takes yes or no, not '%s'", optarg);
-				return WF_EXIT_REFUSED;
-			}
-			out->children = optarg;
+			ret = take_children(out, "--children", optarg);
 			break;
 		case 'h':
 			fputs(run_help, stdout);
@@ -160,9 +188,35 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 			return wf_cmd_bad_option(&wf_run_cmd, c, argv);
 		}
 	}
-	if (optind == argc) {
+	if (!ret && optind == argc) {
 		wf_cmd_error("run: which program? see 'weft help run'");
 		return WF_EXIT_REFUSED;
+	}
+	return ret;
+}
+
+/* What an option has not set may stand in the environment. Returns 0, or the exit code. */
+static int parse_environment(struct run_options *out)
+{
+	const struct {
+		const char *name;
+		int (*take)(struct run_options *o, const char *name, const char *text);
+		bool is_set;
+	} variables[] = {
+		{ "WEFT_WORKERS", take_workers, out->workers != 0 },
+		{ "WEFT_SEED", take_seed, out->has_seed },
+		{ "WEFT_IO_URING", take_io_uring, out->io_uring != NULL },
+		{ "WEFT_CHILDREN", take_children, out->children != NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *text = getenv(variables[i].name);
+		int ret = 0;
+
+		if (text && *text && !variables[i].is_set)
+			ret = variables[i].take(out, variables[i].name, text);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -229,18 +283,32 @@ static bool has_option(const char *list, const char *name)
 	return false;
 }
 
+/* The file is written when the program ends, which may be in a month: find out now. */
+static void try_to_write(const char *file)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+
+	if (fd < 0 && errno != ENXIO) { /* a FIFO that nobody reads yet */
+		wf_cmd_error("run: cannot write %s: %s", file, strerror(errno));
+		exit(WF_EXIT_REFUSED);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+}
+
 /* The program may change its directory before it writes, so a relative name is resolved here. */
 static void set_trace(const char *file)
 {
 	char dir[PATH_MAX];
 	char *path;
 
+	try_to_write(file);
 	if (*file == '/') {
 		set_or_die("WEFT_TRACE", file);
 		return;
 	}
 	if (!getcwd(dir, sizeof(dir)) || asprintf(&path, "%s/%s", dir, file) < 0) {
-		wf_cmd_error("cannot resolve the name of the trace file: %s", strerror(errno));
+		wf_cmd_error("run: cannot resolve the name of the trace file: %s", strerror(errno));
 		exit(WF_EXIT_REFUSED);
 	}
 	set_or_die("WEFT_TRACE", path);
@@ -320,7 +388,8 @@ static int run_main(int argc, char **argv)
 		execvp(argv[0], argv);
 		return exec_failed(argv[0]);
 	}
-	return run_woven(&o, argv);
+	ret = parse_environment(&o);
+	return ret ? ret : run_woven(&o, argv);
 }
 
 const struct wf_cmd wf_run_cmd = {

@@ -10,12 +10,14 @@ from cmdtest import WEFT, CommandTest
 TUNABLE = "glibc.pthread.stack_cache_size=137438953472"
 
 
-class Run(CommandTest):
+class RunTest(CommandTest):
     def program_env(self, *options, **changes):
         done = self.weft("run", *options, "--", "env", "-0", **changes)
         self.assertEqual(done.returncode, 0, done.stderr)
         return dict(item.split("=", 1) for item in done.stdout.decode().split("\0") if item)
 
+
+class Run(RunTest):
     def test_exit_status_is_the_programs(self):
         for status in (0, 1, 7, 124, 255):
             self.assertEqual(self.weft("run", "sh", "-c", f"exit {status}").returncode, status)
@@ -146,7 +148,7 @@ class Run(CommandTest):
         self.assertEqual(self.weft("run", last).returncode, 6)
 
 
-class Options(CommandTest):
+class Options(RunTest):
     def test_help(self):
         for args in (["--help"], ["help"], ["help", "run"], ["run", "--help"], ["help", "doctor"],
                      ["doctor", "--help"]):
@@ -174,7 +176,25 @@ class Options(CommandTest):
             self.assert_refused(self.weft("run", "--workers", value, "true"), 125, "1 to 1024")
         for value in ("", "x", "-1", "18446744073709551616"):
             self.assert_refused(self.weft("run", "--seed", value, "true"), 125, "--seed")
+        self.assertEqual(self.program_env("--workers", "010")["WEFT_WORKERS"], "10")
+
+    def test_bad_variables(self):
+        for name, value, words in (("WEFT_WORKERS", "0", "1 to 1024"), ("WEFT_WORKERS", "many", "'many'"),
+                                   ("WEFT_SEED", "-1", "64 bits"), ("WEFT_IO_URING", "yes", "auto, always"),
+                                   ("WEFT_CHILDREN", "1", "yes or no")):
+            self.assert_refused(self.weft("run", "true", **{name: value}), 125, f"run: {name} takes", words)
+            self.assertEqual(self.weft("run", "true", WEFT="0", **{name: value}).returncode, 0)
+        self.assertEqual(self.weft("run", "true", WEFT_WORKERS="").returncode, 0)
+        self.assertEqual(self.weft("run", "--workers", "2", "true", WEFT_WORKERS="many").returncode, 0)
+
+    def test_trace_file_that_cannot_be_written(self):
         self.assert_refused(self.weft("run", "--trace", "", "true"), 125, "--trace")
+        for name, why in (("no/such/file", "No such file"), ("/", "Is a directory")):
+            self.assert_refused(self.weft("run", "--trace", name, "true"), 125, f"cannot write {name}: ", why)
+        os.mkfifo(self.path("trace-fifo"))
+        self.assertEqual(self.weft("run", "--trace", "trace-fifo", "true").returncode, 0)
+        self.assertEqual(self.weft("run", "--trace", "new", "true", WEFT="0").returncode, 0)
+        self.assertFalse(os.path.exists(self.path("new")))
 
     def test_limits_are_accepted(self):
         for value in ("1", "1024"):

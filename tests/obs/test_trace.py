@@ -26,7 +26,8 @@ def main():
         seen = {x.split()[3] for x in lines[1:] if len(x.split()) == 6}
         whole = good and {"spawn", "run", "exit"} <= seen
         print(("ok" if whole else "not ok"), "1 - events are written, one line each")
-        bad = subprocess.run([weft, "run", "--trace", os.path.join(d, "no", "file"), "--", program],
+        bad = subprocess.run([weft, "run", "--", program],
+                             env={**os.environ, "WEFT_TRACE": os.path.join(d, "no", "file")},
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False)
         told = bad.returncode == 0 and b"cannot be written" in bad.stderr
         print(("ok" if told else "not ok"), "2 - a file that cannot be written costs one line, not the program")
