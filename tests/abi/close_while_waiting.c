@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 #include "check.h"
 
-#define ROUNDS 8 /* in each the thread may be late and find a closed number: not in all of them */
+/* In each the thread may be late and find a closed number: there are more until it was in time once. */
+#define ROUNDS 8
 
 static int mine[2], other[2];
 static char got_text[16];
@@ -47,13 +48,23 @@ static void *accepts(void *arg)
 	return (void *)(intptr_t)(fd < 0 ? -errno : fd);
 }
 
-/* The closed number is the next that is handed out. A thread that comes too late finds this, and must not wait on it. */
-static void reuse_number(int number)
+/* Gets the closed number, with something to read: a thread that comes too late finds it, and must not wait on it. */
+static void make_other(void)
 {
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, other));
-	CHECK(other[0] == number || other[1] == number);
 	CHECK_EQ(send(other[0], "wrong", 5, 0), 5);
 	CHECK_EQ(send(other[1], "wrong", 5, 0), 5);
+}
+
+/* The closed number is the next that is handed out. */
+static void close_and_reuse(int number)
+{
+	int end = other[0];
+
+	close(number);
+	other[0] = (int)CHECK_SYS(dup(end));
+	CHECK_EQ(other[0], number);
+	close(end);
 }
 
 static void check_other(bool is_late)
@@ -84,7 +95,8 @@ static int wait_and_close(void *(*waits)(void *), enum how how, int is_pipe)
 		CHECK_SYS(pipe(mine));
 	else
 		CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, mine));
-	int number = mine[0];
+	if (how != DUPS_OVER)
+		make_other();
 	pthread_t t = start(waits, NULL);
 
 	let_others_block();
@@ -96,8 +108,7 @@ static int wait_and_close(void *(*waits)(void *), enum how how, int is_pipe)
 		CHECK_SYS(dup2(null, mine[0]));
 		close(null);
 	} else {
-		close(mine[0]);
-		reuse_number(number);
+		close_and_reuse(mine[0]);
 	}
 	if (how != SHUTS_DOWN && !is_pipe) {
 		ssize_t len = recv(mine[1], &c, 1, MSG_DONTWAIT);
@@ -112,7 +123,8 @@ static int wait_and_close(void *(*waits)(void *), enum how how, int is_pipe)
 	if (is_pipe && write(mine[1], "right", 5) != 5)
 		CHECK_EQ(errno, EPIPE);
 	ret = (intptr_t)join(t);
-	is_late = ret == -EBADF || (ret == 5 && !memcmp(got_text, "wrong", 5));
+	is_late = ret == -EBADF || (how == DUPS_OVER && ret == -ENOTSOCK) ||
+		  (ret == 5 && !memcmp(got_text, "wrong", 5));
 	if (how == DUPS_OVER)
 		close(mine[0]);
 	else
@@ -133,9 +145,8 @@ static void rounds(const char *what, void *(*waits)(void *), enum how how, int i
 {
 	int good = 0;
 
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < ROUNDS || !good; i++)
 		good += wait_and_close(waits, how, is_pipe);
-	CHECK(good > 0);
 	ok(what);
 }
 
@@ -144,17 +155,16 @@ static void rounds_of_write(void)
 	static char buf[1 << 20];
 	int good = 0;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS || !good; i++) {
 		size_t sum = 0;
 		ssize_t len;
 
 		CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, mine));
-		int number = mine[0];
+		make_other();
 		pthread_t t = start(sends, NULL);
 
 		let_others_block();
-		close(mine[0]);
-		reuse_number(number);
+		close_and_reuse(mine[0]);
 		while ((len = recv(mine[1], buf, sizeof(buf), 0)) > 0)
 			sum += (size_t)len;
 		CHECK_EQ(len, 0);
@@ -164,7 +174,6 @@ static void rounds_of_write(void)
 		check_other(!sum);
 		close(mine[1]);
 	}
-	CHECK(good > 0);
 	ok("send");
 }
 
@@ -172,7 +181,7 @@ static void rounds_of_accept(void)
 {
 	int good = 0;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS || !good; i++) {
 		struct sockaddr_in addr = { .sin_family = AF_INET,
 					    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
@@ -187,12 +196,12 @@ static void rounds_of_accept(void)
 		CHECK(ret == -EINVAL || ret == -EBADF);
 		good += ret == -EINVAL;
 	}
-	CHECK(good > 0);
 	ok("accept");
 }
 
 int main(void)
 {
+	signal(SIGPIPE, SIG_IGN); /* a late thread has left no reader */
 	rounds("recv, then close", receives, CLOSES, 0);
 	rounds("read, then close", reads, CLOSES, 0);
 	rounds("read of a pipe, then close", reads, CLOSES, 1);

@@ -15,7 +15,7 @@
 #define NR_HANDLED 200
 #define RT_SIG (SIGRTMIN + 1)
 
-static int is_over, next_target, nr_in_process, nr_queued;
+static int is_over, nr_ready, next_target, nr_in_process, nr_queued;
 static unsigned char queued[NR_SENDERS * NR_SENT];
 static __thread int *handled; /* of a target */
 static int nr_handled[NR_KINDS];
@@ -118,6 +118,7 @@ static void *target(void *arg)
 	intptr_t kind = (intptr_t)arg;
 
 	handled = &nr_handled[kind];
+	ADD(&nr_ready, 1);
 	while (!LOAD(&is_over))
 		kinds[kind]();
 	return NULL;
@@ -171,6 +172,9 @@ static void storm(void)
 
 	for (intptr_t i = 0; i < NR_KINDS; i++)
 		targets[i] = start(target, (void *)i);
+	while (LOAD(&nr_ready) <
+	       NR_KINDS) /* what a thread handles before it knows where to count is not counted */
+		sched_yield();
 	for (intptr_t i = 0; i < NR_SENDERS; i++)
 		senders[i] = start(sender, (void *)i);
 	for (int i = 0; i < NR_SENDERS; i++)
