@@ -12,9 +12,9 @@ import socketserver
 import threading
 import time
 
-from procs import StepFailed
+from procs import PATIENCE, StepFailed
 
-SOCKET_LIMIT_S = 30
+SOCKET_LIMIT_S = 30 * PATIENCE
 LOOPBACK = "127.0.0.1"
 
 
@@ -65,6 +65,7 @@ def run_clients(program, nr_clients, work, limit_s=60):
             errors.append(f"client {i}: {type(err).__name__}: {err}")
 
     threads = [threading.Thread(target=client, args=(i,), daemon=True) for i in range(nr_clients)]
+    limit_s *= PATIENCE
     until = time.monotonic() + limit_s
     for t in threads:
         t.start()

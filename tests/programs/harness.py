@@ -207,6 +207,7 @@ def run_once(function, runner, limit_s, native=None, is_reference=False):
     """One run of a case in a fresh home; returns what it recorded."""
     home = tempfile.mkdtemp(prefix="weft-programs-")
     c = Case(runner, home, native, is_reference)
+    limit_s *= procs.PATIENCE
     with Watchdog(limit_s, runner.weft) as watchdog:
         try:
             try:

@@ -211,8 +211,8 @@ story :default_action_of_signals do
 end
 
 story :interrupt_reaches_the_main_thread do
-  Thread.new { sleep 0.2; Process.kill("INT", Process.pid) }
   begin
+    Thread.new { sleep 0.2; Process.kill("INT", Process.pid) }
     sleep 60
     check false
   rescue Interrupt
@@ -251,7 +251,7 @@ story :sleep_is_accurate do
     check now - begun >= want
     now - begun - want
   end
-  check late.sort[25] < 0.1, late.inspect
+  check late.sort[25] < 0.5, late.inspect
 end
 
 story :computing_thread_lets_others_run do
