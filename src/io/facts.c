@@ -352,6 +352,19 @@ bool wf_fd_is_empty(int fd, uint32_t seq)
 	return is_empty;
 }
 
+bool wf_fd_is_ended(int fd)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+	bool is_ended;
+
+	if (!e)
+		return false;
+	wf_spin_lock(&e->lock);
+	is_ended = e->is_ended;
+	wf_spin_unlock(&e->lock);
+	return is_ended;
+}
+
 bool wf_fd_is_quiet(int fd, uint32_t seq)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);

@@ -114,6 +114,8 @@ void wf_fd_drained(int fd, uint32_t seq);
 void wf_fd_found_empty(int fd, uint32_t seq);
 /* Nothing can be read before the next event: an attempt would say EAGAIN, and may wait instead. */
 bool wf_fd_is_empty(int fd, uint32_t seq);
+/* A hang-up, an error or urgent data was seen. */
+bool wf_fd_is_ended(int fd);
 /* Nothing can be read, and nothing has gone wrong, before the next event: poll() would say so. */
 bool wf_fd_is_quiet(int fd, uint32_t seq);
 

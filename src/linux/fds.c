@@ -18,16 +18,11 @@
 #define F_OFD_SETLKW 38
 #define FIONBIO 0x5421
 #define SOL_SOCKET 1
-#define SO_RCVTIMEO_OLD 20
-#define SO_SNDTIMEO_OLD 21
-#define SO_RCVTIMEO_NEW 66
-#define SO_SNDTIMEO_NEW 67
 #define SCM_RIGHTS 1
 #define AF_INET 2
 #define AF_INET6 10
 #define SOCK_STREAM 1
 #define IPPROTO_TCP 6
-#define TCP_ULP 31
 
 #define LOCK_NB 4
 
@@ -90,19 +85,6 @@ long sysc_ioctl(struct wf_frame *f)
 		ret = lx_blocking(f, false);
 	if (WF_ARG1(f) == FIONBIO)
 		wf_fd_changed((int)WF_ARG0(f));
-	return ret;
-}
-
-long sysc_setsockopt(struct wf_frame *f)
-{
-	int fd = (int)WF_ARG0(f), level = (int)WF_ARG1(f), option = (int)WF_ARG2(f);
-	long ret = lx_blocking(f, false);
-
-	if (level == SOL_SOCKET && (option == SO_RCVTIMEO_OLD || option == SO_SNDTIMEO_OLD ||
-				    option == SO_RCVTIMEO_NEW || option == SO_SNDTIMEO_NEW))
-		wf_fd_changed(fd);
-	if (level == IPPROTO_TCP && option == TCP_ULP)
-		wf_fd_shared(fd); /* with TLS in the kernel: TCP no more, as far as we care */
 	return ret;
 }
 

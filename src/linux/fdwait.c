@@ -9,6 +9,21 @@ bool lx_fdwait_is_nonblocking(int fd)
 	return wf_fd_facts(fd, EPOLLOUT).is_nonblocking;
 }
 
+/*
+ * A datagram socket that was shut down for reading says EAGAIN for ever to who does not want to wait, and 0 to who
+ * would. Asked for once an event has told of some end.
+ */
+static bool is_shut_down(const struct lx_fdwait *w)
+{
+	struct {
+		int fd;
+		short events, revents;
+	} p = { .fd = w->use.fd, .events = EPOLLRDHUP };
+
+	return w->events & EPOLLIN && wf_fd_is_ended(w->use.fd) && sys3(__NR_poll, &p, 1, 0) > 0 &&
+	       p.revents & EPOLLRDHUP;
+}
+
 long lx_fdwait_park(struct lx_fdwait *w)
 {
 	int ret;
@@ -26,6 +41,8 @@ long lx_fdwait_park(struct lx_fdwait *w)
 		if (facts.timeout_ns)
 			w->deadline = lx_deadline_in(facts.timeout_ns);
 	}
+	if (is_shut_down(w))
+		return -EPERM;
 	ret = wf_fd_wait(&w->use, w->events, w->seq, w->deadline);
 	w->has_waited = true;
 	w->seq = wf_fd_seq(w->use.fd);
@@ -42,6 +59,14 @@ long lx_fdwait_first(struct lx_fdwait *w)
 	long ret = wf_fd_is_empty(w->use.fd, w->seq) ? lx_fdwait_park(w) : 0;
 
 	return ret == -EAGAIN || ret == -EPERM ? 0 : ret;
+}
+
+long lx_fdwait_give_up(struct lx_fdwait *w, struct wf_frame *f)
+{
+	long args[6] = { w->use.fd,        (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+
+	return lx_fdwait_done(w, lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS));
 }
 
 bool lx_fdwait_is_ready(int fd, uint32_t events)

@@ -47,6 +47,8 @@ WF_INLINE void lx_fdwait_init(struct lx_fdwait *w, int fd, uint32_t events)
  * event may still be on the way.
  */
 WF_PARKS long lx_fdwait_park(struct lx_fdwait *w);
+/* The real call, after -EPERM. */
+WF_PARKS long lx_fdwait_give_up(struct lx_fdwait *w, struct wf_frame *f);
 /* What poll() says of it this moment. */
 bool lx_fdwait_is_ready(int fd, uint32_t events);
 /* An attempt would find nothing: wait before it. 0: attempt; else what the call returns. */
@@ -93,6 +95,9 @@ WF_PARKS long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t e
 					  bool (*may_wait)(const struct wf_frame *f));
 
 bool lx_fdwait_is_nonblocking(int fd);
+/* sock.c: a read of it waits for more than one byte (SO_RCVLOWAT); read and readv of such. */
+bool lx_sock_has_low_mark(int fd);
+WF_PARKS long lx_sock_read_marked(struct wf_frame *f);
 
 /* A write whose reader is gone raises SIGPIPE, on the kernel thread, which blocks it: pass it to the thread. */
 long lx_fdwait_check_sigpipe(long ret);

@@ -40,7 +40,7 @@ static bool is_read_over(struct wf_frame *f, struct lx_fdwait *w, bool takes, si
 		if (*ret == 0)
 			return false;
 		if (*ret == -EPERM) {
-			*ret = lx_blocking(f, false);
+			*ret = lx_fdwait_give_up(w, f);
 			return true;
 		}
 	}
@@ -237,6 +237,8 @@ long sysc_read(struct wf_frame *f)
 
 	if (goes_to_file(kind) || !WF_ARG2(f))
 		return sysc_file_read(f);
+	if (kind == WF_FD_SOCKET && lx_sock_has_low_mark(fd))
+		return lx_sock_read_marked(f);
 	return read_into(f, fd, (char *)WF_ARG1(f), WF_ARG2(f), kind);
 }
 
@@ -260,6 +262,8 @@ long sysc_readv(struct wf_frame *f)
 
 	if (goes_to_file(kind) || !WF_ARG2(f))
 		return sysc_file_read(f);
+	if (kind == WF_FD_SOCKET && lx_sock_has_low_mark(fd))
+		return lx_sock_read_marked(f);
 	lx_fdwait_init(&w, fd, EPOLLIN);
 	for (;;) {
 		ret = LX_TRY(&w, sys6(__NR_preadv2, w.use.fd, WF_ARG1(f), WF_ARG2(f), -1, -1,

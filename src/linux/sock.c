@@ -15,10 +15,20 @@
 #define SOL_SOCKET 1
 #define SO_ACCEPTCONN 30
 #define SO_TYPE 3
+#define SO_RCVLOWAT 18
+#define SO_RCVTIMEO_OLD 20
+#define SO_SNDTIMEO_OLD 21
+#define SO_RCVTIMEO_NEW 66
+#define SO_SNDTIMEO_NEW 67
+#define SO_DOMAIN 39
+#define AF_UNIX 1
 #define SOCK_STREAM 1
+#define IPPROTO_TCP 6
+#define TCP_ULP 31
 #define MSG_OOB 0x1
 #define MSG_TRUNC 0x20
 #define MSG_WAITFORONE 0x10000
+#define MSG_FASTOPEN 0x20000000
 #define MAX_MESSAGES 1024 /* of one mmsg call: the kernel's limit */
 
 static int socket_option(int fd, int option)
@@ -33,21 +43,87 @@ static bool is_stream(int fd)
 	return socket_option(fd, SO_TYPE) == SOCK_STREAM;
 }
 
-/* The attempt that gave ret is not the last: wait. 0: try again; else what the call returns. */
-static long wait_after(struct wf_frame *f, struct lx_fdwait *w, long ret)
+/* (a) Some socket may have a low-water mark. */
+static uint32_t has_low_marks;
+
+long sysc_setsockopt(struct wf_frame *f)
 {
-	if (ret == -EAGAIN) {
-		ret = lx_fdwait_park(w);
-		if (ret == 0)
-			return 0;
-		if (ret == -EPERM)
-			return lx_blocking(f, false);
-	}
-	return lx_fdwait_done(w, ret);
+	int fd = (int)WF_ARG0(f), level = (int)WF_ARG1(f), option = (int)WF_ARG2(f);
+	long ret;
+
+	if (level == SOL_SOCKET && option == SO_RCVLOWAT)
+		wf_store_relaxed(&has_low_marks, 1u); /* before it counts */
+	ret = lx_blocking(f, false);
+	if (level == SOL_SOCKET && (option == SO_RCVTIMEO_OLD || option == SO_SNDTIMEO_OLD ||
+				    option == SO_RCVTIMEO_NEW || option == SO_SNDTIMEO_NEW))
+		wf_fd_changed(fd);
+	if (level == IPPROTO_TCP && option == TCP_ULP)
+		wf_fd_shared(fd); /* with TLS in the kernel: TCP no more, as far as we care */
+	return ret;
 }
 
-/* MSG_WAITALL on a stream: until len bytes, its end, an error or a signal. A part is returned as it is. */
-static long receive_all(struct wf_frame *f, struct lx_fdwait *w, char *buf, size_t len, long flags)
+/* A wait with a time limit is not made again after a handler. */
+static long wait_in_kernel(long nr, const long args[6], uint32_t events)
+{
+	bool is_timed = wf_fd_facts((int)args[0], events).timeout_ns;
+
+	return lx_blocking_call(nr, args, true, is_timed ? LX_RESTART_NEVER : LX_RESTART_SYS);
+}
+
+static long wait_in_kernel_for(struct wf_frame *f, uint32_t events)
+{
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+
+	return wait_in_kernel((long)f->nr, args, events);
+}
+
+/* An attempt gave *ret. True: that is over, and *ret what the call returns; false: try again. */
+static bool is_over(struct wf_frame *f, struct lx_fdwait *w, long *ret)
+{
+	if (*ret == -EAGAIN) {
+		*ret = lx_fdwait_park(w);
+		if (*ret == 0)
+			return false;
+		if (*ret == -EPERM) {
+			*ret = lx_fdwait_give_up(w, f);
+			return true;
+		}
+	}
+	(void)lx_fdwait_done(w, *ret);
+	return true;
+}
+
+/*
+ * A datagram to a unix socket that is full. Whether that has room poll() tells only to a sender that is connected to
+ * it, and to another it says that there is some: the kernel waits.
+ */
+static bool is_known_to_kernel_only(int fd, const void *name)
+{
+	return name && socket_option(fd, SO_DOMAIN) == AF_UNIX && !lx_fdwait_is_nonblocking(fd);
+}
+
+/*
+ * How many bytes a read waits for, from a stream with MSG_WAITALL or SO_RCVLOWAT: attempts that do not wait would take
+ * less. 0: for whatever comes.
+ */
+static size_t wanted_bytes(int fd, uint64_t flags)
+{
+	int mark;
+
+	if (flags & MSG_WAITALL)
+		return is_stream(fd) ? SIZE_MAX : 0;
+	if (WF_LIKELY(!wf_load_relaxed(&has_low_marks)))
+		return 0;
+	mark = socket_option(fd, SO_RCVLOWAT);
+	return mark > 1 && is_stream(fd) ? (size_t)mark : 0;
+}
+
+/*
+ * Until *wanted bytes have come, or the end, an error or a signal; no more than len. A part is returned as it is.
+ * *wanted: what is still to come.
+ */
+static long receive_wanted(struct lx_fdwait *w, char *buf, size_t len, long flags, size_t *wanted)
 {
 	size_t done = 0;
 
@@ -59,8 +135,11 @@ static long receive_all(struct wf_frame *f, struct lx_fdwait *w, char *buf, size
 			break;
 		if (ret > 0) {
 			done += (size_t)ret;
+			*wanted -= WF_MIN((size_t)ret, *wanted);
 			continue;
 		}
+		if (ret == -EAGAIN && !*wanted)
+			break;
 		if (ret == -EAGAIN)
 			ret = lx_fdwait_park(w);
 		if (ret < 0)
@@ -69,60 +148,82 @@ static long receive_all(struct wf_frame *f, struct lx_fdwait *w, char *buf, size
 	return (long)done;
 }
 
-/*
- * Whether MSG_WAITALL can be put together from attempts: not when something else than bytes is asked for, or
- * bytes are to stay; then the kernel does it.
- */
-static bool can_wait_for_all(int fd, uint64_t flags)
+static long receive_vector(struct lx_fdwait *w, const struct iovec_k *vec, size_t nr, size_t wanted)
 {
-	return !(flags & (MSG_PEEK | MSG_OOB | MSG_TRUNC)) && is_stream(fd);
-}
-
-static long recvfrom_all(struct wf_frame *f)
-{
-	struct lx_fdwait w;
-	long ret;
-
-	if (!can_wait_for_all((int)WF_ARG0(f), WF_ARG3(f)) || WF_ARG4(f))
-		return lx_blocking(f, true);
-	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
-	ret = receive_all(f, &w, (char *)WF_ARG1(f), WF_ARG2(f),
-			  (long)((WF_ARG3(f) & ~(uint64_t)MSG_WAITALL) | MSG_DONTWAIT));
-	return lx_fdwait_done(&w, ret);
-}
-
-static long recvmsg_all(struct wf_frame *f)
-{
-	struct msghdr_k *user = (struct msghdr_k *)WF_ARG1(f), m;
-	struct lx_fdwait w;
 	size_t done = 0;
-	long ret = 0;
 
-	if (wf_arch_copy(&m, user, sizeof(m)) < 0)
-		return -EFAULT;
-	if (!can_wait_for_all((int)WF_ARG0(f), WF_ARG2(f)) || m.name || (m.control && m.controllen))
-		return lx_blocking(f, true);
-	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
-	for (size_t i = 0; i < m.iovlen; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		struct iovec_k v;
+		long ret = lx_fdwait_load_iovec(vec, i, &v);
 
-		ret = lx_fdwait_load_iovec(m.iov, i, &v);
 		if (ret == 0 && v.len)
-			ret = receive_all(f, &w, v.base, v.len, MSG_DONTWAIT);
+			ret = receive_wanted(w, v.base, v.len, MSG_DONTWAIT, &wanted);
 		if (ret < 0)
-			break;
+			return done ? (long)done : ret;
 		done += (size_t)ret;
 		if ((size_t)ret < v.len)
 			break;
 	}
-	(void)lx_fdwait_done(&w, 0);
-	if (ret < 0 && !done)
+	return (long)done;
+}
+
+bool lx_sock_has_low_mark(int fd)
+{
+	return wanted_bytes(fd, 0);
+}
+
+long lx_sock_read_marked(struct wf_frame *f)
+{
+	size_t wanted = wanted_bytes((int)WF_ARG0(f), 0);
+	struct lx_fdwait w;
+	long ret;
+
+	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+	if (f->nr == __NR_read)
+		ret = receive_wanted(&w, (char *)WF_ARG1(f), WF_ARG2(f), MSG_DONTWAIT, &wanted);
+	else
+		ret = receive_vector(&w, (const struct iovec_k *)WF_ARG1(f), WF_ARG2(f), wanted);
+	return lx_fdwait_done(&w, ret);
+}
+
+/* Not when something else than bytes is asked for, or bytes are to stay: then the kernel waits. */
+static bool can_be_put_together(uint64_t flags)
+{
+	return !(flags & (MSG_PEEK | MSG_OOB | MSG_TRUNC));
+}
+
+static long recvfrom_wanted(struct wf_frame *f, size_t wanted)
+{
+	struct lx_fdwait w;
+	long ret;
+
+	if (!can_be_put_together(WF_ARG3(f)) || WF_ARG4(f))
+		return wait_in_kernel_for(f, EPOLLIN);
+	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+	ret = receive_wanted(&w, (char *)WF_ARG1(f), WF_ARG2(f),
+			     (long)((WF_ARG3(f) & ~(uint64_t)MSG_WAITALL) | MSG_DONTWAIT), &wanted);
+	return lx_fdwait_done(&w, ret);
+}
+
+static long recvmsg_wanted(struct wf_frame *f, size_t wanted)
+{
+	struct msghdr_k *user = (struct msghdr_k *)WF_ARG1(f), m;
+	struct lx_fdwait w;
+	long ret;
+
+	if (wf_arch_copy(&m, user, sizeof(m)) < 0)
+		return -EFAULT;
+	if (!can_be_put_together(WF_ARG2(f)) || m.name || (m.control && m.controllen))
+		return wait_in_kernel_for(f, EPOLLIN);
+	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
+	ret = lx_fdwait_done(&w, receive_vector(&w, m.iov, m.iovlen, wanted));
+	if (ret < 0)
 		return ret;
 	m.controllen = 0;
 	m.flags = 0;
 	(void)wf_arch_copy(&user->controllen, &m.controllen, sizeof(m.controllen));
 	(void)wf_arch_copy(&user->flags, &m.flags, sizeof(m.flags));
-	return (long)done;
+	return ret;
 }
 
 long sysc_recvfrom(struct wf_frame *f)
@@ -131,6 +232,7 @@ long sysc_recvfrom(struct wf_frame *f)
 	/* Without MSG_PEEK, MSG_OOB and the like: what it returns is gone from the socket. */
 	bool is_plain = !(flags & ~(uint64_t)MSG_NOSIGNAL);
 	struct lx_fdwait w;
+	size_t wanted;
 	long ret;
 
 	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
@@ -142,23 +244,20 @@ long sysc_recvfrom(struct wf_frame *f)
 	}
 	if (flags & MSG_ERRQUEUE) /* waits on sockets that have no such queue */
 		return lx_blocking(f, false);
-	if (flags & MSG_WAITALL)
-		return recvfrom_all(f);
+	wanted = wanted_bytes((int)WF_ARG0(f), flags);
+	if (wanted)
+		return recvfrom_wanted(f, wanted);
 	ret = is_plain ? lx_fdwait_first(&w) : 0;
 	if (ret < 0)
 		return lx_fdwait_done(&w, ret);
 	do {
 		ret = LX_TRY(&w, sys6(__NR_recvfrom, w.use.fd, WF_ARG1(f), WF_ARG2(f),
 				      flags | MSG_DONTWAIT, WF_ARG4(f), WF_ARG5(f)));
-		if (ret >= 0) {
-			if (is_plain && ret > 0 && (uint64_t)ret < WF_ARG2(f))
-				wf_fd_drained(w.use.fd, w.seq);
-			return lx_fdwait_done(&w, ret);
-		}
+		if (is_plain && ret > 0 && (uint64_t)ret < WF_ARG2(f))
+			wf_fd_drained(w.use.fd, w.seq);
 		if (is_plain && ret == -EAGAIN)
 			wf_fd_found_empty(w.use.fd, w.seq);
-		ret = wait_after(f, &w, ret);
-	} while (ret == 0);
+	} while (!is_over(f, &w, &ret));
 	return ret;
 }
 
@@ -166,27 +265,21 @@ long sysc_recvmsg(struct wf_frame *f)
 {
 	uint64_t flags = WF_ARG2(f);
 	struct lx_fdwait w;
+	size_t wanted;
 	long ret = 0;
 
 	if (flags & MSG_DONTWAIT) {
 		ret = lx_raw(f);
 	} else if (flags & MSG_ERRQUEUE) {
 		ret = lx_blocking(f, false);
-	} else if (flags & MSG_WAITALL) {
-		ret = recvmsg_all(f);
+	} else if ((wanted = wanted_bytes((int)WF_ARG0(f), flags))) {
+		ret = recvmsg_wanted(f, wanted);
 	} else {
 		lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
-		for (;;) {
+		do
 			ret = LX_TRY(
 				&w, sys3(__NR_recvmsg, w.use.fd, WF_ARG1(f), flags | MSG_DONTWAIT));
-			if (ret >= 0) {
-				(void)lx_fdwait_done(&w, ret);
-				break;
-			}
-			ret = wait_after(f, &w, ret);
-			if (ret)
-				break;
-		}
+		while (!is_over(f, &w, &ret));
 	}
 	if (ret >= 0)
 		lx_fd_received((const void *)WF_ARG1(f));
@@ -211,6 +304,15 @@ static bool is_time_over(const struct mmsg_time *time)
 	ns = WF_MAX(time->deadline - wf_now(), 0);
 	left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
 	return wf_arch_copy(time->user, &left, sizeof(left)) < 0 || !ns;
+}
+
+/* See lx_fdwait_give_up(). */
+static long receive_for_real(struct lx_fdwait *w, struct mmsghdr_k *messages, uint32_t nr,
+			     uint64_t flags)
+{
+	long args[6] = { w->use.fd, (long)messages, nr, (long)flags };
+
+	return lx_blocking_call(__NR_recvmmsg, args, false, LX_RESTART_SYS);
 }
 
 long sysc_recvmmsg(struct wf_frame *f)
@@ -242,7 +344,10 @@ long sysc_recvmmsg(struct wf_frame *f)
 			if (done && flags & MSG_WAITFORONE)
 				break;
 			ret = lx_fdwait_park(&w);
-			if (ret < 0)
+			if (ret == -EPERM)
+				ret = receive_for_real(&w, messages + done,
+						       time.user ? 1 : nr - done, flags);
+			if (ret)
 				break;
 		}
 		(void)lx_fdwait_done(&w, 0);
@@ -270,6 +375,8 @@ long sysc_sendto(struct wf_frame *f)
 
 	if (flags & MSG_DONTWAIT)
 		return lx_fdwait_check_sigpipe(lx_raw(f));
+	if (flags & MSG_FASTOPEN) /* connects, too */
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
 		ret = LX_TRY(&w, sys6(__NR_sendto, w.use.fd, buf + done, len - done,
@@ -283,6 +390,8 @@ long sysc_sendto(struct wf_frame *f)
 				return lx_fdwait_done(&w, (long)done);
 			continue;
 		}
+		if (ret == -EAGAIN && is_known_to_kernel_only(fd, (void *)WF_ARG4(f)))
+			return wait_in_kernel_for(f, EPOLLOUT);
 		if (ret == -EAGAIN)
 			ret = lx_fdwait_park(&w);
 		if (ret == -EPERM && !done)
@@ -303,6 +412,13 @@ static long send_rest(struct wf_frame *f, int fd, const struct msghdr_k *user, l
 	return lx_rw_write_rest(f, fd, WF_FD_SOCKET, m.iov, m.iovlen, (size_t)done);
 }
 
+static bool is_known_to_kernel_only_of(int fd, const struct msghdr_k *user)
+{
+	struct msghdr_k m;
+
+	return wf_arch_copy(&m, user, sizeof(m)) == 0 && is_known_to_kernel_only(fd, m.name);
+}
+
 static long send_message(struct wf_frame *f, int fd, const struct msghdr_k *user, uint64_t flags)
 {
 	struct lx_fdwait w;
@@ -313,6 +429,11 @@ static long send_message(struct wf_frame *f, int fd, const struct msghdr_k *user
 		ret = LX_TRY(&w, sys3(__NR_sendmsg, w.use.fd, user, flags | MSG_DONTWAIT));
 		if (ret >= 0)
 			break;
+		if (ret == -EAGAIN && is_known_to_kernel_only_of(fd, user)) {
+			long args[6] = { fd, (long)user, (long)flags };
+
+			return wait_in_kernel(__NR_sendmsg, args, EPOLLOUT);
+		}
 		if (ret == -EAGAIN)
 			ret = lx_fdwait_park(&w);
 		if (ret < 0)
@@ -330,6 +451,8 @@ long sysc_sendmsg(struct wf_frame *f)
 	lx_fd_sent(user);
 	if (WF_ARG2(f) & MSG_DONTWAIT)
 		return lx_fdwait_check_sigpipe(lx_raw(f));
+	if (WF_ARG2(f) & MSG_FASTOPEN)
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	ret = send_message(f, (int)WF_ARG0(f), user, WF_ARG2(f));
 	return lx_fdwait_check_sigpipe(ret == -EPERM ? lx_blocking(f, false) : ret);
 }
@@ -346,6 +469,8 @@ long sysc_sendmmsg(struct wf_frame *f)
 
 	for (uint32_t i = 0; i < nr; i++)
 		lx_fd_sent(&messages[i].msg);
+	if (flags & MSG_FASTOPEN && !(flags & MSG_DONTWAIT))
+		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	ret = sys4(__NR_sendmmsg, fd, messages, nr, flags | MSG_DONTWAIT);
 	if (flags & MSG_DONTWAIT || (ret < 0 && ret != -EAGAIN))
 		return lx_fdwait_check_sigpipe(ret);

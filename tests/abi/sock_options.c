@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a socket call may be told: SO_RCVTIMEO, SO_SNDTIMEO, MSG_DONTWAIT, MSG_PEEK, MSG_WAITALL;
+ * What a socket call may be told: SO_RCVTIMEO, SO_SNDTIMEO, SO_RCVLOWAT, MSG_DONTWAIT, MSG_PEEK, MSG_WAITALL, MSG_FASTOPEN;
  * shutdown wakes a blocked reader.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include "check.h"
@@ -60,6 +62,73 @@ static void *fills(void *arg)
 	return arg;
 }
 
+static void *reads_much(void *arg)
+{
+	char buf[16];
+
+	return (void *)(intptr_t)(arg ? read(pair[0], buf, sizeof(buf))
+				      : recv(pair[0], buf, sizeof(buf), 0));
+}
+
+static void check_low_mark(void)
+{
+	int mark = 6;
+
+	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK_SYS(setsockopt(pair[0], SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)));
+	for (intptr_t i = 0; i < 2; i++) {
+		pthread_t t;
+
+		CHECK_EQ(send(pair[1], "abc", 3, 0), 3);
+		t = start(reads_much, (void *)i);
+		let_others_block();
+		CHECK_EQ(send(pair[1], "def", 3, 0), 3);
+		CHECK_EQ((intptr_t)join(t), 6);
+	}
+	CHECK_EQ(send(pair[1], "abc", 3, 0), 3);
+	close(pair[1]);
+	CHECK_EQ((intptr_t)join(start(reads_much, NULL)), 3);
+	close(pair[0]);
+	ok("SO_RCVLOWAT");
+}
+
+/* With or without a cookie, and whatever the system allows: a blocking call connects and sends. */
+static void check_fast_open(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0)), queue = 5;
+	struct iovec v = { (char *)"hello", 5 };
+	struct msghdr m = {
+		.msg_name = &addr, .msg_namelen = sizeof(addr), .msg_iov = &v, .msg_iovlen = 1
+	};
+	socklen_t len = sizeof(addr);
+
+	CHECK_SYS(bind(listener, (struct sockaddr *)&addr, len));
+	(void)setsockopt(listener, IPPROTO_TCP, TCP_FASTOPEN, &queue, sizeof(queue));
+	CHECK_SYS(listen(listener, 5));
+	CHECK_SYS(getsockname(listener, (struct sockaddr *)&addr, &len));
+	for (int i = 0; i < 4; i++) {
+		int fd = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0)), peer;
+		char buf[8];
+		ssize_t sent = i % 2 ? sendmsg(fd, &m, MSG_FASTOPEN)
+				     : sendto(fd, "hello", 5, MSG_FASTOPEN,
+					      (struct sockaddr *)&addr, len);
+
+		if (sent == -1 && errno == EOPNOTSUPP) {
+			close(fd);
+			break;
+		}
+		CHECK_EQ(sent, 5);
+		peer = (int)CHECK_SYS(accept(listener, NULL, NULL));
+		CHECK_EQ(recv(peer, buf, sizeof(buf), 0), 5);
+		close(peer);
+		close(fd);
+	}
+	close(listener);
+	ok("MSG_FASTOPEN");
+}
+
 int main(void)
 {
 	char buf[16];
@@ -107,5 +176,7 @@ int main(void)
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	join(start(fills, NULL));
 	ok("SO_SNDTIMEO");
+	check_low_mark();
+	check_fast_open();
 	return finish();
 }

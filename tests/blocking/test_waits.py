@@ -15,7 +15,7 @@ import time
 LIMIT_S = 60
 
 # Calls that nothing but a kernel thread can wait for; docs/limits.md says why.
-HOLD = {"open_fifo", "connect_unix", "flock", "ofd_lock", "msgrcv", "msgsnd", "semop"}
+HOLD = {"open_fifo", "connect_unix", "send_to_unix", "flock", "ofd_lock", "msgrcv", "msgsnd", "semop"}
 # But these, where there is io_uring; by default only when many wait.
 RING = {"wait4", "waitid", "shared_futex"}
 

@@ -300,6 +300,27 @@ static void in_connect_unix(void)
 			     sizeof(addr)));
 }
 
+static void in_send_to_unix(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = MUST(socket(AF_UNIX, SOCK_DGRAM, 0));
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/datagrams", dir);
+	MUST(bind(MUST(socket(AF_UNIX, SOCK_DGRAM, 0)), (struct sockaddr *)&addr, sizeof(addr)));
+	for (;;)
+		MUST(sendto(fd, block, 1, 0, (struct sockaddr *)&addr, sizeof(addr)));
+}
+
+static void in_recv_low_mark(void)
+{
+	int fds[2], mark = 2;
+
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	MUST(setsockopt(fds[0], SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)));
+	MUST(write(fds[1], block, 1));
+	MUST(recv(fds[0], block, 2, 0));
+}
+
 static void in_splice(void)
 {
 	MUST(splice(empty_pipe(), NULL, full_pipe(), NULL, 10, 0));
@@ -475,16 +496,19 @@ static const struct {
 	{                                                                                          \
 #name, in_##name                                                                   \
 	}
-	CALL(read),     CALL(write),        CALL(readv),       CALL(writev),   CALL(preadv2),
-	CALL(pwritev2), CALL(eventfd),      CALL(timerfd),     CALL(inotify),  CALL(signalfd),
-	CALL(tty),      CALL(pty_master),   CALL(open_fifo),   CALL(recv),     CALL(recv_dgram),
-	CALL(recv_all), CALL(recvmsg),      CALL(recvmsg_all), CALL(recvmmsg), CALL(send),
-	CALL(sendmsg),  CALL(sendmmsg),     CALL(accept),      CALL(connect),  CALL(connect_unix),
-	CALL(splice),   CALL(tee),          CALL(vmsplice),    CALL(sendfile), CALL(sendfile_part),
-	CALL(poll),     CALL(select),       CALL(epoll),       CALL(flock),    CALL(ofd_lock),
-	CALL(wait4),    CALL(waitid),       CALL(mq_receive),  CALL(mq_send),  CALL(msgrcv),
-	CALL(msgsnd),   CALL(semop),        CALL(sleep),       CALL(sigwait),  CALL(pause),
-	CALL(mutex),    CALL(shared_futex), CALL(aio_suspend),
+	CALL(read),         CALL(write),         CALL(readv),        CALL(writev),
+	CALL(preadv2),      CALL(pwritev2),      CALL(eventfd),      CALL(timerfd),
+	CALL(inotify),      CALL(signalfd),      CALL(tty),          CALL(pty_master),
+	CALL(open_fifo),    CALL(recv),          CALL(recv_dgram),   CALL(recv_all),
+	CALL(recvmsg),      CALL(recvmsg_all),   CALL(recvmmsg),     CALL(send),
+	CALL(sendmsg),      CALL(sendmmsg),      CALL(accept),       CALL(connect),
+	CALL(connect_unix), CALL(splice),        CALL(tee),          CALL(vmsplice),
+	CALL(sendfile),     CALL(sendfile_part), CALL(poll),         CALL(select),
+	CALL(epoll),        CALL(flock),         CALL(ofd_lock),     CALL(wait4),
+	CALL(waitid),       CALL(mq_receive),    CALL(mq_send),      CALL(msgrcv),
+	CALL(msgsnd),       CALL(semop),         CALL(sleep),        CALL(sigwait),
+	CALL(pause),        CALL(mutex),         CALL(send_to_unix), CALL(recv_low_mark),
+	CALL(shared_futex), CALL(aio_suspend),
 };
 #define NR_CALLS (sizeof(calls) / sizeof(calls[0]))
 
@@ -500,7 +524,9 @@ static void *waits(void *arg)
 
 static void clean_up(void)
 {
-	static const char *const files[] = { "file", "fifo", "socket", "flock", "ofd" };
+	static const char *const files[] = {
+		"file", "fifo", "socket", "datagrams", "flock", "ofd"
+	};
 
 	kill(child, SIGKILL);
 	msgctl(msg_queue, IPC_RMID, NULL);
