@@ -13,7 +13,7 @@ TEST_ARGS := --print-errorlogs --timeout-multiplier 2
 TEST_LIMIT_S := 1500
 TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench
 
-.PHONY: all demo test check format bench distros soak install clean deps deps-test
+.PHONY: all demo test check format bench distros soak install uninstall clean deps deps-test
 
 all: deps $(BUILD)/build.ninja
 	@tools/note-new-tests $(BUILD)
@@ -42,8 +42,9 @@ format:
 	@tools/install-deps check
 	@tools/check --format
 
+# What needs no other program; the folders of bench/ have more.
 bench: all
-	@tools/bench $(BUILD)
+	$(BUILD)/cmd/weft/weft bench io-models
 
 distros: all
 	@tools/install-deps distros
@@ -57,6 +58,10 @@ soak: all
 install: all
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+
+# What the last `make install` of this build folder has put there.
+uninstall:
+	ninja -C $(BUILD) uninstall
 
 clean:
 	rm -rf $(BUILD)

@@ -130,6 +130,8 @@ static bool read_maps(struct wf_target *t)
 			continue;
 		m = (struct wf_target_map){ start, end, offset, strdup(at ? line + at : "") };
 		is_ok = m.path && add_map(t, &m);
+		if (!is_ok)
+			free(m.path);
 	}
 	free(line);
 	fclose(f);

@@ -433,12 +433,3 @@ void wf_threads_done(struct wf_threads *s)
 	free(s->events);
 	*s = (struct wf_threads){ 0 };
 }
-
-const struct wf_dump_thread *wf_threads_by_address(const struct wf_threads *s, uint64_t address)
-{
-	for (size_t i = 0; i < s->nr_threads; i++) {
-		if (s->threads[i].address == address)
-			return &s->threads[i];
-	}
-	return NULL;
-}

@@ -83,6 +83,4 @@ bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const st
 		     size_t max_threads, size_t max_events);
 void wf_threads_done(struct wf_threads *s);
 
-const struct wf_dump_thread *wf_threads_by_address(const struct wf_threads *s, uint64_t address);
-
 #endif

@@ -299,7 +299,6 @@ int64_t lx_deadline_in(int64_t ns);
 
 /* futex.c */
 void lx_futex_init(void);
-uint32_t lx_futex_wake_addr(uint32_t *addr, uint32_t n);
 void lx_exit_word_add(struct lx_thread *t);
 void lx_exit_word_remove(struct lx_thread *t);
 void lx_exit_word_withdraw(struct lx_thread *t);

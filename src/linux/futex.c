@@ -140,11 +140,6 @@ uint32_t lx_futex_wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
 	return woken;
 }
 
-uint32_t lx_futex_wake_addr(uint32_t *addr, uint32_t n)
-{
-	return lx_futex_wake(addr, n, ~0u);
-}
-
 static bool is_exit_word(const uint32_t *addr)
 {
 	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
