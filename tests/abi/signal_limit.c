@@ -2,6 +2,8 @@
 /* RLIMIT_SIGPENDING: sigqueue() fails when it is reached, everything else goes on. */
 #include "check.h"
 
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #define LIMIT 100
@@ -37,6 +39,9 @@ int main(void)
 	union sigval value = { 0 };
 	int nr;
 
+	/* A user of its own, if that is allowed: whose signals are counted are ours alone then. */
+	if (unshare(CLONE_NEWUSER) == 0)
+		CHECK_SYS(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
 	join(start(nothing, NULL));
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN);

@@ -54,6 +54,15 @@ def stat_fields(pid):
     return text[text.rindex(")") + 2:].split()
 
 
+def wants_processor(pid):
+    """Whether a task of the process runs, or would if it got a processor, or waits for a disk."""
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return False
+    return any((stat_fields(f"{pid}/task/{tid}") or "Z")[0] in "RD" for tid in tasks)
+
+
 def descendants(root=None):
     """All living processes below root (default: us), parents first, zombies left out."""
     children = {}
@@ -263,13 +272,19 @@ class Program:
         self.send(number)
         return self.wait(limit_s)
 
-    def become_idle(self):
+    def become_idle(self, quiet_s=0.3, limit_s=2):
         """
-        Give it the time to reach its wait. Servers test a flag and then poll, so a signal in
-        between is lost natively too, and nothing in /proc says, under weft as without, when a
-        thread waits.
+        Wait until it has reached its wait: none of its tasks has wanted a processor for a while. Servers test
+        a flag and then poll, so a signal in between is lost natively too, and nothing in /proc says, under
+        weft as without, where a thread waits.
         """
-        time.sleep(0.3)
+        pids = [self.pid, *descendants(self.pid)]
+        quiet_since = time.monotonic()
+        until = quiet_since + limit_s * PATIENCE
+        while (now := time.monotonic()) < until and now - quiet_since < quiet_s:
+            if any(wants_processor(pid) for pid in pids):
+                quiet_since = now
+            time.sleep(0.01)
 
     def ticks(self):
         fields = stat_fields(self.pid)
