@@ -6,7 +6,7 @@
  * moved.
  *
  * Invariant: whatever the decoder does not know for certain is an error (0), never a guess. Its
- * lengths are compared with Capstone's over the whole of libc by tests/unit/gate_sites_test.c.
+ * lengths are compared with Capstone's over the whole of libc by tests/unit/insn.c.
  *
  * Considered and dropped: a full disassembler at start-up. Capstone takes 350 to 500 ns an
  * instruction because it always prints, so the 33,000 instructions around the system calls of libc

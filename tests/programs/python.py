@@ -52,7 +52,8 @@ def http_server_ends_on_sigterm(c):
         sock.close()
 
 
-add_guest_cases(INTERPRETER, "python_cases.py")
+for part in ("threads", "io", "signals", "processes"):
+    add_guest_cases(INTERPRETER, f"python_{part}.py")
 
 if __name__ == "__main__":
     main()
