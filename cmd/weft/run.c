@@ -22,6 +22,8 @@
 #include "program.h"
 
 #define MAX_WORKERS 1024
+#define MIN_SLICE_US 100
+#define MAX_SLICE_US 1000000
 
 /*
  * glibc keeps 40 MB of dead stacks, five of the default size, and maps and unmaps the others: 17 us for a
@@ -49,6 +51,8 @@ static const char run_help[] =
 	"  --stats        print counters on standard error when the program ends\n"
 	"  --trace FILE   write the scheduler's events to FILE\n"
 	"  --seed N       make scheduling decisions from the seed N, to repeat a run\n"
+	"  --slice US     let a thread compute for US microseconds while others wait, 100 to 1000000\n"
+	"                 (default: 10000)\n"
 	"  --io-uring WHEN\n"
 	"                 auto, always or never: whether waits for shared futexes and children go to\n"
 	"                 a ring of io_uring instead of holding a kernel thread each (default: auto,\n"
@@ -59,14 +63,14 @@ static const char run_help[] =
 	"Environment:\n"
 	"  WEFT=0         run the program as if weft were not there\n"
 	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
-	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_IO_URING, WEFT_CHILDREN\n"
+	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING, WEFT_CHILDREN\n"
 	"                 what the options set; an option wins\n"
 	"\n"
 	"Exit status: that of PROGRAM; 125 if weft refuses or fails, 126 if PROGRAM cannot be\n"
 	"executed, 127 if it is not found.\n";
 
 struct run_options {
-	unsigned long workers; /* 0: not given */
+	unsigned long workers, slice_us; /* 0: not given */
 	bool has_stats, has_seed;
 	const char *trace, *children, *io_uring;
 	unsigned long long seed;
@@ -113,6 +117,19 @@ static int take_seed(struct run_options *o, const char *name, const char *text)
 	return 0;
 }
 
+static int take_slice(struct run_options *o, const char *name, const char *text)
+{
+	unsigned long long number;
+
+	if (!parse_number(text, &number) || number < MIN_SLICE_US || number > MAX_SLICE_US) {
+		wf_cmd_error("run: %s takes a number from %d to %d, not '%s'", name, MIN_SLICE_US,
+			     MAX_SLICE_US, text);
+		return WF_EXIT_REFUSED;
+	}
+	o->slice_us = (unsigned long)number;
+	return 0;
+}
+
 static int take_io_uring(struct run_options *o, const char *name, const char *text)
 {
 	if (strcmp(text, "auto") && strcmp(text, "always") && strcmp(text, "never")) {
@@ -151,6 +168,7 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		{ "stats", no_argument, NULL, 's' },
 		{ "trace", required_argument, NULL, 't' },
 		{ "seed", required_argument, NULL, 'S' },
+		{ "slice", required_argument, NULL, 'q' },
 		{ "io-uring", required_argument, NULL, 'u' },
 		{ "children", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
@@ -173,6 +191,9 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 			break;
 		case 'S':
 			ret = take_seed(out, "--seed", optarg);
+			break;
+		case 'q':
+			ret = take_slice(out, "--slice", optarg);
 			break;
 		case 'u':
 			ret = take_io_uring(out, "--io-uring", optarg);
@@ -205,6 +226,7 @@ static int parse_environment(struct run_options *out)
 	} variables[] = {
 		{ "WEFT_WORKERS", take_workers, out->workers != 0 },
 		{ "WEFT_SEED", take_seed, out->has_seed },
+		{ "WEFT_SLICE", take_slice, out->slice_us != 0 },
 		{ "WEFT_IO_URING", take_io_uring, out->io_uring != NULL },
 		{ "WEFT_CHILDREN", take_children, out->children != NULL },
 	};
@@ -337,6 +359,8 @@ static void set_environment(const struct run_options *o, const char *library)
 		set_trace(o->trace);
 	if (o->has_seed)
 		set_number("WEFT_SEED", o->seed);
+	if (o->slice_us)
+		set_number("WEFT_SLICE", o->slice_us);
 	if (o->io_uring)
 		set_or_die("WEFT_IO_URING", o->io_uring);
 	if (o->children)

@@ -185,6 +185,7 @@ static void prepare(void)
 	}
 	lx_config.nr_workers = (uint32_t)number_of("WEFT_WORKERS", WF_MAX_WORKERS);
 	lx_config.seed = number_of("WEFT_SEED", UINT64_MAX);
+	lx_config.slice_us = (uint32_t)number_of("WEFT_SLICE", WF_MAX_SLICE_US);
 	lx_config.ring = ring_mode();
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;

@@ -66,7 +66,7 @@ static void remove_item(const char *name, const char *separators, const char *wh
 void wf_children_leave(void)
 {
 	static const char *const names[] = { "WEFT_WORKERS", "WEFT_STATS", "WEFT_TRACE",
-					     "WEFT_SEED", "WEFT_CHILDREN" };
+					     "WEFT_SEED",    "WEFT_SLICE", "WEFT_CHILDREN" };
 	Dl_info own;
 
 	if (dladdr((void *)wf_children_leave, &own) && own.dli_fname)

@@ -272,7 +272,7 @@ long sysc_sched_rr_get_interval(struct wf_frame *f)
 {
 	bool foreign;
 	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
-	struct __kernel_timespec ts = { 0, WF_SLICE_NS };
+	struct __kernel_timespec ts = { wf_rt.slice_ns / WF_SEC, wf_rt.slice_ns % WF_SEC };
 
 	if (foreign || (int)WF_ARG0(f) < 0)
 		return lx_raw(f);

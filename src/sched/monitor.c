@@ -12,8 +12,14 @@
 
 #include <errno.h>
 
-#define TICK_NS (5 * WF_MS)
+#define LONGEST_TICK_NS (5 * WF_MS)
 #define RETAKE_TICK_NS (200 * WF_US) /* while a worker sits in a call and somebody waits for it */
+
+/* Twice in a slice, so that one lasts no longer than one and a half. */
+static int64_t tick_ns(void)
+{
+	return WF_MIN(LONGEST_TICK_NS, wf_rt.slice_ns / 2);
+}
 
 void wf_kick(struct wf_kthread *k)
 {
@@ -86,7 +92,7 @@ static void estimate_turn(struct wf_worker *w, int64_t now)
 	uint32_t picks = wf_load_hint(&w->picks);
 	int64_t took = now - w->seen_picks_at;
 
-	if (took < 4 * TICK_NS) {
+	if (took < 4 * LONGEST_TICK_NS) {
 		took = took / WF_MAX(picks - w->seen_picks, 1u);
 		wf_store_hint(&w->turn_ns, (uint32_t)((wf_load_hint(&w->turn_ns) + took) / 2));
 	}
@@ -116,7 +122,7 @@ static bool look_at_worker(struct wf_worker *w, int64_t now)
 	if (seq != w->seen_seq) {
 		w->seen_seq = seq;
 		w->seen_at = now;
-	} else if (is_waiting(w) && now - w->seen_at >= WF_SLICE_NS && !is_stuck) {
+	} else if (is_waiting(w) && now - w->seen_at >= wf_rt.slice_ns && !is_stuck) {
 		preempt(w, WF_PREEMPT_SLICE);
 		w->seen_at = now;
 	}
@@ -167,7 +173,7 @@ int64_t wf_monitor_tick(int64_t now)
 			return wf_load_seq_cst(&wf_rt.wheel.next);
 		wf_store_seq_cst(&wf_rt.monitor_armed, 1u);
 	}
-	next = now + (is_urgent ? RETAKE_TICK_NS : TICK_NS);
+	next = now + (is_urgent ? WF_MIN(RETAKE_TICK_NS, tick_ns()) : tick_ns());
 	if (!wf_load_seq_cst(&wf_rt.nr_idle))
 		next = WF_MIN(next,
 			      WF_MAX(wf_load_seq_cst(&wf_rt.wheel.next), now + WF_MONITOR_MIN_NS));

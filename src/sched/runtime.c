@@ -10,7 +10,7 @@
 
 #define SPARES_KEPT 2
 
-struct wf_runtime wf_rt;
+struct wf_runtime wf_rt = { .slice_ns = WF_SLICE_NS };
 
 #define MADV_NOHUGEPAGE 15
 #define MADV_GUARD_INSTALL 102
@@ -405,5 +405,5 @@ void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void), void (
 
 void wf_runtime_forget(void)
 {
-	wf_rt = (struct wf_runtime){ .seed = wf_rt.seed };
+	wf_rt = (struct wf_runtime){ .seed = wf_rt.seed, .slice_ns = wf_rt.slice_ns };
 }

@@ -61,6 +61,7 @@ struct wf_runtime {
 	struct wf_wheel wheel;
 	struct wf_slab save_areas;
 	uint64_t seed;    /* (p) */
+	int64_t slice_ns; /* (p) how long a thread has a worker while others wait */
 	bool is_realtime; /* (p) the whole process was when it began: FIFO, RR */
 };
 
@@ -114,6 +115,9 @@ bool wf_rt_poll(int64_t timeout_ns);
 
 /* A timer may be this late while every worker is busy. */
 #define WF_MONITOR_MIN_NS (50 * WF_US)
+/* Slices that may be asked for. */
+#define WF_MIN_SLICE_US 100u
+#define WF_MAX_SLICE_US 1000000u
 /* Monitor: one look at everything. Returns when to look next (WF_NEVER: disarmed). */
 int64_t wf_monitor_tick(int64_t now);
 /* Every worker is busy and a thread was woken for w: let it run soon if w's thread has run for a while. */

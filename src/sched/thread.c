@@ -11,6 +11,7 @@
  */
 #include "sched/thread.h"
 #include "base/die.h"
+#include "sched/runtime.h"
 #include "sys/syscall.h"
 
 struct wf_thread_table wf_thread_table;
@@ -93,7 +94,7 @@ struct wf_thread *wf_thread_new(void)
 	clear(t);
 	t->index = index;
 	t->level = WF_LEVEL_NORMAL;
-	t->slice_left = WF_SLICE_NS;
+	t->slice_left = wf_rt.slice_ns;
 	wf_store_relaxed(&t->state, WF_NEW);
 	t->tid = WF_TID_BASE +
 		 (generation + table.generation_salt) % WF_TID_GENERATIONS * WF_MAX_THREADS +

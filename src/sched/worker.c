@@ -55,7 +55,7 @@ static enum wf_place place_by_slice(struct wf_thread *t, enum wf_place place)
 {
 	if (t->slice_left > 0)
 		return place;
-	t->slice_left = WF_SLICE_NS;
+	t->slice_left = wf_rt.slice_ns;
 	return WF_PLACE_EXPIRED;
 }
 
@@ -180,7 +180,7 @@ bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self)
 {
 	if (self->slice_left > 0 || wf_load_relaxed(&w->inbox) || !wf_runq_keeps(&w->rq, self))
 		return false;
-	self->slice_left = WF_SLICE_NS;
+	self->slice_left = wf_rt.slice_ns;
 	wf_store_relaxed(&w->slice_seq, w->slice_seq + 1);
 	return true;
 }

@@ -45,11 +45,13 @@ class Run(RunTest):
         self.assertEqual(with_weft, without)
 
     def test_options_become_environment(self):
-        env = self.program_env("--workers", "3", "--stats", "--trace", "t.bin", "--seed", "0x10")
+        env = self.program_env("--workers", "3", "--stats", "--trace", "t.bin", "--seed", "0x10",
+                               "--slice", "500")
         self.assertEqual(env["WEFT_WORKERS"], "3")
         self.assertEqual(env["WEFT_STATS"], "1")
         self.assertEqual(env["WEFT_TRACE"], os.path.join(os.path.realpath(self.dir), "t.bin"))
         self.assertEqual(env["WEFT_SEED"], "16")
+        self.assertEqual(env["WEFT_SLICE"], "500")
         self.assertEqual(env["LD_PRELOAD"], os.path.realpath(self.library))
         self.assertEqual(env["GLIBC_TUNABLES"], TUNABLE)
 

@@ -317,6 +317,7 @@ void machine_reset(uint32_t nr_workers)
 		.workers = machine.workers,
 		.io = &driver,
 		.hooks = &hooks,
+		.slice_ns = WF_SLICE_NS,
 		.coarse_now = model_now(),
 		.monitor_until = WF_NEVER,
 	};
