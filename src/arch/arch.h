@@ -39,6 +39,13 @@ void wf_arch_set_tls(uintptr_t tls);
 /* The kernel thread that we run on, or NULL for a kernel thread that is not weft's. */
 void wf_arch_set_self(struct wf_kthread *k);
 
+/*
+ * Store all that a system call keeps and wf_arch_switch() does not: x87 and vector registers. at is 64-byte aligned
+ * and takes what a signal frame does.
+ */
+void wf_arch_store_vectors(void *at);
+void wf_arch_load_vectors(const void *at);
+
 /* True when user space may read and write the base registers and this CPU family is complete. */
 bool wf_arch_supported(const char **out_why);
 

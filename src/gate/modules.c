@@ -147,7 +147,10 @@ static bool is_clock_call(int nr)
 
 static int patch_module(const struct link_map *map, struct module *m, bool is_relocated)
 {
-	const struct wf_scan_wish wish = { .wanted = wanted };
+	const struct wf_scan_wish wish = {
+		.wanted = wanted,
+		.keeps_vectors = !is_libc(map) && !is_named(map, "ld-linux-x86-64.so.2")
+	};
 	struct wf_gate_counts counts = { .found = 0 };
 	struct dl_phdr_info info;
 	int ret;

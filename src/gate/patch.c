@@ -264,6 +264,7 @@ int wf_gate_patch_module(const struct dl_phdr_info *module, const struct wf_scan
 	ret = wf_sites_find(module, wish, out_counts, &list);
 	if (ret != 0 || list.nr == 0)
 		return ret;
+	list.keeps_vectors = wish->keeps_vectors;
 	ret = (int)patch(module, &list);
 	if (ret == 0)
 		out_counts->patched = (unsigned int)list.nr;

@@ -37,6 +37,7 @@ struct wf_match {
 #define WF_TARGETS_AFTER 32
 
 struct wf_scan_wish {
+	bool keeps_vectors; /* its code may keep values in vector registers across a call; libc's does not */
 	bool (*wanted)(int nr); /* of a number; what has no static one is wanted */
 	/*
 	 * NULL, or the start of a function written by hand: then only this function's system calls

@@ -43,7 +43,8 @@ struct wf_gate_counts {
 struct wf_site_list {
 	struct wf_site *sites; /* sorted by addr, hence by window; windows do not overlap */
 	size_t nr;
-	size_t bytes; /* of the mapping that holds them */
+	size_t bytes;       /* of the mapping that holds them */
+	bool keeps_vectors; /* as the wish said */
 };
 
 /*

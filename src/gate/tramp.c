@@ -20,6 +20,7 @@
 #define NEAR_GAP (1ul << 30) /* above a program lies its heap: leave it room to grow */
 
 extern char wf_arch_gate_entry[] WF_HIDDEN;
+extern char wf_arch_gate_entry_keeping[] WF_HIDDEN;
 extern char wf_gate_pool_start[] WF_HIDDEN;
 extern char wf_gate_pool_end[] WF_HIDDEN;
 
@@ -182,11 +183,12 @@ void wf_pool_keep(const struct wf_pool *pool)
 }
 
 /* The address that the trampolines of this pool jump to. */
-static uintptr_t write_stub(const struct wf_pool *pool)
+static uintptr_t write_stub(const struct wf_pool *pool, bool keeps_vectors)
 {
 	static const uint8_t jmp_literal[] = { 0xff, 0x25, 0x02, 0, 0, 0, 0xcc, 0xcc };
 	uint8_t *p = (uint8_t *)pool->start;
-	uintptr_t target = (uintptr_t)wf_arch_gate_entry;
+	uintptr_t target = (uintptr_t)(keeps_vectors ? wf_arch_gate_entry_keeping
+						     : wf_arch_gate_entry);
 
 	if (pool->is_own)
 		return target;
@@ -211,7 +213,7 @@ long wf_pool_fill(const struct wf_pool *pool, struct wf_site_list *list)
 
 	if (sys_failed(ret))
 		return ret;
-	gate = write_stub(pool);
+	gate = write_stub(pool, list->keeps_vectors);
 	for (size_t i = 0; i < list->nr && is_good; i++) {
 		is_good = write_tramp(&list->sites[i], p, gate);
 		p += tramp_len(&list->sites[i]);

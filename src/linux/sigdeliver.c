@@ -19,6 +19,7 @@
 
 #define RFLAGS_USER 0x202
 #define CSGSFS_USER 0x002b000000000033ull
+#define UC_FP_XSTATE 0x1
 #define UC_FLAGS 0x6 /* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 #define SYSCALL_BYTES 2
 #define BUILDERS_BYTES 2048 /* the depth of the functions that build a frame below themselves */
@@ -347,12 +348,13 @@ void lx_signal_exit(struct wf_frame *f)
 	struct sys_sigaction act;
 	struct wf_siginfo info;
 	struct wf_sigframe *frame;
-	bool restarts;
+	bool restarts, keeps = t->base.keeps_vectors;
 	void *fp;
 	int sig;
 
 	frame = next_frame(t, wf_frame_sp(f), (uintptr_t)__builtin_frame_address(0),
-			   WF_LEGACY_FP_BYTES, &info, &act, &fp);
+			   keeps ? wf_sigframe_whole_fp_bytes() : WF_LEGACY_FP_BYTES, &info, &act,
+			   &fp);
 	if (!frame) {
 		if (t->has_saved_mask) {
 			t->has_saved_mask = false;
@@ -370,10 +372,13 @@ void lx_signal_exit(struct wf_frame *f)
 	if (is_interrupted && !restarts)
 		f->rax = (uint64_t)-EINTR;
 	sig = info.signo;
-	wf_sigframe_store_legacy_fp(fp);
+	if (keeps)
+		wf_sigframe_store_whole_fp(fp);
+	else
+		wf_sigframe_store_legacy_fp(fp);
 	frame->info = info;
 	frame->uc = (struct wf_ucontext){
-		.flags = UC_FLAGS,
+		.flags = UC_FLAGS | (keeps ? UC_FP_XSTATE : 0),
 		.fpstate = fp,
 		.reg = {
 			[WF_UC_R8] = f->r8, [WF_UC_R9] = f->r9, [WF_UC_R10] = f->r10,

@@ -76,7 +76,7 @@ enum wf_wait {
 
 #define WF_LEVELS 40
 #define WF_LEVEL_NORMAL 20
-#define WF_SLICE_NS (10 * WF_MS)
+#define WF_SLICE_NS (10 * WF_MS) /* unless weft run says otherwise */
 
 /*
  * (c) constant after creation   (o) the thread itself      (w) the worker that runs it
@@ -84,7 +84,7 @@ enum wf_wait {
  */
 struct wf_thread {
 	void *sp;                   /* (w) saved context; valid while not on a CPU */
-	uintptr_t tls;              /* (p) FS base */
+	uintptr_t tls;              /* (w) FS base, while not on a CPU */
 	uint32_t attention;         /* (a) WF_ATT_* */
 	uint32_t state;             /* (a) */
 	struct wf_kthread *kthread; /* (a) runs us now, or NULL */
@@ -103,6 +103,8 @@ struct wf_thread {
 	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs: not for thieves in a hurry; see gather.h */
 	bool gathers;
 	uint8_t parks_after_wake; /* (o), read by thieves, 0..15: how often a wake was soon followed by a park */
+	/* (o) the call that it is in keeps the program's vector registers, and so does a switch; see gate.S */
+	bool keeps_vectors;
 	uint64_t wait_what; /* (o) */
 	int64_t wait_since; /* (o) coarse clock */
 	/* (o) cycles at the last unpark by us, 0: none since the last park */
@@ -120,6 +122,8 @@ struct wf_thread {
 /* What a wait without a deadline touches: two cache lines. */
 _Static_assert(offsetof(struct wf_thread, timer) == 2 * WF_CACHE_LINE, "cache lines");
 _Static_assert(offsetof(struct wf_thread, sp) == WF_T_SP, "gate.S relies on it");
+_Static_assert(offsetof(struct wf_thread, keeps_vectors) == WF_T_KEEPS_VECTORS,
+	       "gate.S relies on it");
 _Static_assert(offsetof(struct wf_thread, attention) == WF_T_ATTENTION, "gate.S relies on it");
 
 WF_INLINE enum wf_state wf_state_of(uint32_t word)

@@ -216,6 +216,7 @@ static void leave(struct wf_kthread *k, enum wf_prev_action action)
 	struct wf_thread *self = k->cur;
 	struct wf_worker *w = k->worker;
 
+	self->tls = k->tls = wf_cpu_fsbase(); /* a program may write it without a call */
 	if (w) {
 		int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
 
@@ -229,6 +230,33 @@ static void leave(struct wf_kthread *k, enum wf_prev_action action)
 	k->prev_action = action;
 }
 
+/* From self, which was left, to t or, without one, to the scheduler's own context; and back. */
+static void switch_to(struct wf_kthread *k, struct wf_thread *self, struct wf_thread *t)
+{
+	if (t) {
+		prepare_to_run(k, t);
+		wf_arch_switch(&self->sp, t->sp);
+	} else {
+		wf_store_relaxed(&k->cur, (struct wf_thread *)NULL);
+		wf_arch_switch(&self->sp, k->loop_sp);
+	}
+	wf_worker_finish_switch(wf_own_kthread()); /* maybe another kernel thread */
+}
+
+/* The same with the vector registers as they were. The room is that of a preempted context. */
+static WF_NOINLINE void switch_with_vectors(struct wf_kthread *k, struct wf_thread *self,
+					    struct wf_thread *t)
+{
+	void *area = k->save_area ? k->save_area : wf_slab_get(&wf_rt.save_areas);
+
+	WF_ASSERT(area); /* out of memory */
+	k->save_area = NULL;
+	wf_arch_store_vectors(area);
+	switch_to(k, self, t);
+	wf_arch_load_vectors(area);
+	wf_slab_put(&wf_rt.save_areas, area);
+}
+
 void wf_worker_switch_away(enum wf_prev_action action)
 {
 	struct wf_kthread *k = wf_own_kthread();
@@ -239,14 +267,10 @@ void wf_worker_switch_away(enum wf_prev_action action)
 	if (!t && (action == WF_PREV_YIELD || action == WF_PREV_GAVE_WAY))
 		return;
 	leave(k, action);
-	if (t) {
-		prepare_to_run(k, t);
-		wf_arch_switch(&self->sp, t->sp);
-	} else {
-		wf_store_relaxed(&k->cur, (struct wf_thread *)NULL);
-		wf_arch_switch(&self->sp, k->loop_sp);
-	}
-	wf_worker_finish_switch(wf_own_kthread()); /* maybe another kernel thread */
+	if (WF_UNLIKELY(self->keeps_vectors))
+		switch_with_vectors(k, self, t);
+	else
+		switch_to(k, self, t);
 }
 
 void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action)

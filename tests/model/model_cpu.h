@@ -41,6 +41,7 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 	return model_syscall(nr, a, b, c, d);
 }
 
+#define wf_cpu_fsbase() model_arch_get_tls()
 #define wf_arch_switch model_arch_switch
 #define wf_arch_switch_last model_arch_switch_last
 #define wf_arch_set_self model_arch_set_self

@@ -11,6 +11,7 @@
  * on the same stack or on a new one, so clone, clone3 and vfork must not come here.
  */
 #define wf_arch_gate_entry test_gate_entry
+#define wf_arch_gate_entry_keeping test_gate_entry
 #include "gate/fde.c"
 #include "gate/insn.c"
 #include "gate/scan.c"

@@ -106,6 +106,31 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	movq	WF_FRAME_NEXT(%rsp), %r11
 	.endm
 
+/*
+ * The entry for code that may keep values in vector registers across the call, as compilers do around an inline instruction:
+ * wf_linux_enter() notes it, and whoever lets others use them keeps them for us.
+ */
+FUNC(wf_arch_gate_entry_keeping)
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+	cmpl	$0, wf_arch_gate_on(%rip)
+	je	.Lnot_started
+	SAVE_RETURN
+	rdgsbase %rcx
+	testq	%rcx, %rcx
+	jz	.Lnot_ours
+	cmpl	$NR_VFORK, %eax
+	je	.Lvfork_ours
+	SAVE_REST
+	btsq	$WF_FRAME_KEEPS_BIT, WF_FRAME_RESUME(%rbx)
+	movq	%rbx, %rdi
+	call	wf_linux_enter
+	movq	%rbx, %rsp
+	jmp	wf_arch_gate_exit_begin
+	.cfi_endproc
+END_FUNC(wf_arch_gate_entry_keeping)
+
 FUNC(wf_arch_gate_entry)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
@@ -134,6 +159,12 @@ LABEL(wf_arch_gate_exit_begin)
 	jne	.Lattention
 .Lrestore:
 #ifdef WF_POISON
+	rdgsbase %rcx
+	testq	%rcx, %rcx
+	jz	1f
+	movq	WF_KT_CUR(%rcx), %rcx
+	cmpb	$0, WF_T_KEEPS_VECTORS(%rcx)
+	jne	1f
 	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
 	vpcmpeqd %ymm\n, %ymm\n, %ymm\n
 	.endr

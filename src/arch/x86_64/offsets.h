@@ -13,6 +13,7 @@
 /* struct wf_thread */
 #define WF_T_SP 0
 #define WF_T_ATTENTION 16
+#define WF_T_KEEPS_VECTORS 71
 
 /* struct wf_frame: see frame.h */
 #define WF_FRAME_R15 0
@@ -32,6 +33,7 @@
 #define WF_FRAME_RESUME 112
 #define WF_FRAME_NEXT 120
 #define WF_FRAME_BYTES 128
+#define WF_FRAME_KEEPS_BIT 63 /* of resume, until C code has seen it */
 
 #define WF_RED_ZONE 128
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The kernel's signal frame; see sigframe.h. */
 #include "arch/x86_64/sigframe.h"
+#include "arch/arch.h"
+#include "base/atomic.h"
 
 #define FP_XSTATE_MAGIC1 0x46505853u
 #define FP_SW_OFFSET 464 /* struct _fpx_sw_bytes in the fxsave area */
@@ -75,6 +77,78 @@ void wf_sigframe_enter(struct wf_ucontext *uc, struct wf_sigframe *frame, void *
 	uc->reg[WF_UC_RAX] = 0;
 	uc->reg[WF_UC_EFL] &= ~0x500ull; /* direction and trap flags are clear in a handler */
 	wf_sigframe_reset_fp(uc);
+}
+
+#define XFEATURES_AMX (3ull << 17)
+#define XFEATURE_FIRST_EXTENDED 2
+#define XSTATE_HEADER_AT 512
+#define XSTATE_HEADER_BYTES 64
+#define FP_XSTATE_MAGIC2 0x46505845u
+
+static uint64_t xfeatures(void)
+{
+	uint32_t lo, hi;
+
+	__asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+	return (uint64_t)hi << 32 | lo;
+}
+
+static void store_xstate(void *at, uint64_t features)
+{
+	__builtin_memset((char *)at + XSTATE_HEADER_AT, 0, XSTATE_HEADER_BYTES);
+	__asm__ volatile("xsave64 (%0)" ::"r"(at), "a"((uint32_t)features),
+			 "d"((uint32_t)(features >> 32))
+			 : "memory");
+}
+
+void wf_arch_store_vectors(void *at)
+{
+	store_xstate(at, ~0ull);
+}
+
+void wf_arch_load_vectors(const void *at)
+{
+	__asm__ volatile("xrstor64 (%0)" ::"r"(at), "a"(~0u), "d"(~0u) : "memory");
+}
+
+/* Asked for once: where a hypervisor answers, it takes long. */
+static uint32_t xstate_bytes(void)
+{
+	static uint32_t known; /* (a) the same whoever finds it out */
+	uint32_t bytes = wf_load_relaxed(&known), size, at, c, d;
+	uint64_t left = xfeatures() & ~XFEATURES_AMX;
+
+	if (bytes)
+		return bytes;
+	bytes = XSTATE_HEADER_AT + XSTATE_HEADER_BYTES;
+	for (left >>= XFEATURE_FIRST_EXTENDED, d = 0; left; left &= left - 1) {
+		uint32_t part = (uint32_t)__builtin_ctzll(left) + XFEATURE_FIRST_EXTENDED;
+
+		__asm__("cpuid" : "=a"(size), "=b"(at), "=c"(c), "=d"(d) : "0"(13), "2"(part));
+		bytes = WF_MAX(bytes, at + size);
+	}
+	wf_store_relaxed(&known, bytes);
+	return bytes;
+}
+
+size_t wf_sigframe_whole_fp_bytes(void)
+{
+	return xstate_bytes() + sizeof(FP_XSTATE_MAGIC2);
+}
+
+void wf_sigframe_store_whole_fp(void *fp)
+{
+	uint64_t features = xfeatures() & ~XFEATURES_AMX;
+	uint32_t bytes = xstate_bytes();
+
+	store_xstate(fp, features);
+	*(struct fp_sw_bytes *)((char *)fp + FP_SW_OFFSET) = (struct fp_sw_bytes){
+		.magic1 = FP_XSTATE_MAGIC1,
+		.extended_size = bytes + sizeof(FP_XSTATE_MAGIC2),
+		.features = features,
+		.xstate_size = bytes,
+	};
+	*(uint32_t *)((char *)fp + bytes) = FP_XSTATE_MAGIC2;
 }
 
 void wf_sigframe_store_legacy_fp(void *fp)

@@ -114,4 +114,8 @@ void wf_sigframe_enter(struct wf_ucontext *uc, struct wf_sigframe *frame, void *
 #define WF_LEGACY_FP_BYTES 512
 void wf_sigframe_store_legacy_fp(void *fp);
 
+/* The same with all that the kernel saves by itself, so not AMX: its bytes, and to store it. */
+size_t wf_sigframe_whole_fp_bytes(void);
+void wf_sigframe_store_whole_fp(void *fp);
+
 #endif
