@@ -8,7 +8,7 @@ N := 20
 MESON_ARGS :=
 
 # The whole of the fast suites takes minutes; the multiplier is for loaded machines.
-TEST_ARGS := --print-errorlogs --timeout-multiplier 2
+TEST_ARGS := --print-errorlogs --timeout-multiplier 4
 # Whatever still runs then is named and killed, with everything that the tests left behind.
 TEST_LIMIT_S := 1500
 TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench

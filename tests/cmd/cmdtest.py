@@ -54,7 +54,7 @@ class CommandTest(unittest.TestCase):
 
     def weft(self, *args, **changes):
         return subprocess.run([WEFT, *args], env=self.environment(**changes), cwd=self.dir,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=240, check=False)
 
     def assert_refused(self, done, code, *words):
         """One line on stderr, the exit code, nothing on stdout."""

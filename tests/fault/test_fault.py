@@ -17,7 +17,7 @@ KINDS = {"EINTR": 1, "ENOMEM": 2, "EMFILE": 3, "EAGAIN": 4, "short": 5, "ENOSPC"
 TIMES = {"EAGAIN": (1, 50), "ENOSPC": (1, 50), "EMFILE": (1, 50),
          "EPERM": (1000000,)}  # a shortage may last
 MAX_POINTS = int(os.environ.get("FAULT_POINTS", "10"))
-LIMIT_S = 60
+LIMIT_S = 240 if os.environ.get("CI") else 60
 
 
 def run(args, kind, nth, times, workers):

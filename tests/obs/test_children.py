@@ -16,7 +16,7 @@ def run(weft, other, *command):
     env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT") or k == "WEFT_LIBRARY"}
     env.update(LD_PRELOAD=other, GLIBC_TUNABLES=TUNABLES)
     done = subprocess.run([weft, "run", "--children=no", "--workers=2", "--stats", "--seed=1", "--", *command],
-                          env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+                          env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -239,7 +239,7 @@ class Cores(ObsTest):
                 f"source {SCRIPT}"]
         for c in commands:
             args += ["-ex", c]
-        done = subprocess.run(args + target, capture_output=True, text=True, timeout=120,
+        done = subprocess.run(args + target, capture_output=True, text=True, timeout=240,
                               stdin=subprocess.DEVNULL, check=False)
         if "Scripting in the" in done.stderr:
             self.skipTest("gdb without Python")
@@ -270,7 +270,7 @@ class Cores(ObsTest):
             self.skipTest("gcore is not installed")
         v = self.victim()
         name = os.path.join(self.directory(), "core")
-        done = subprocess.run([gcore, "-o", name, str(v.pid)], capture_output=True, timeout=120,
+        done = subprocess.run([gcore, "-o", name, str(v.pid)], capture_output=True, timeout=240,
                               stdin=subprocess.DEVNULL, text=True, check=False)
         maps = mappings(v.pid)
         # gdb stops at a guard page: what it leaves out must be stacks of the runtime's own
@@ -351,7 +351,7 @@ class Refusals(ObsTest):
                 time.sleep(0.05)
             self.assert_refused(weft("dump", v.pid), "is being traced", str(tracer.pid))
         finally:
-            tracer.communicate("detach\nquit\n", timeout=60)
+            tracer.communicate("detach\nquit\n", timeout=240)
 
     def test_bad_arguments_are_refused_in_one_line(self):
         for args in ([], ["x"], ["-1"], ["1", "2"], ["--core"], ["--limit", "0", "1"],
