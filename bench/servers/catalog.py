@@ -85,6 +85,10 @@ class Server:
         result = json.loads(output.strip().splitlines()[-1])
         return result["rps"], result["p50_us"], result["p99_us"]
 
+    def total(self, rps, took):
+        """Requests in the whole of the load, which took so many seconds."""
+        return rps * took
+
     def native(self, argv, **options):
         """A back end or a feeder: always native, ended by run."""
         process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL,
@@ -434,8 +438,12 @@ class Redis(Server):
 
     def load(self, seconds):
         # It counts requests, not seconds.
+        self.nr_requests = round(seconds * (20000 if self.nr_clients == 1 else 100000))
         return [find("redis-benchmark"), "-p", self.port, "-c", self.nr_clients, "-n",
-                round(seconds * 20000), "-t", "get", "--csv"]
+                self.nr_requests, "-t", "get", "--csv"]
+
+    def total(self, rps, took):
+        return self.nr_requests
 
     def read(self, output, _seconds):
         row = output.strip().splitlines()[-1].replace('"', "").split(",")
