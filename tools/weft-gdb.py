@@ -331,6 +331,7 @@ class WeftWorkers(gdb.Command):
             role = "door" if rt.field(k, "wf_kthread.is_door") else \
                 "ring" if rt.field(k, "wf_kthread.is_helper") else \
                 "bound" if rt.field(k, "wf_kthread.bound") else \
+                "waits with its thread" if rt.field(k, "wf_kthread.direct") else \
                 "worker" if rt.field(k, "wf_kthread.worker") else \
                 "in a call" if rt.field(k, "wf_kthread.insys") else "spare"
             if not rt.field(k, "wf_kthread.tid"):

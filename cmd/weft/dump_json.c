@@ -75,6 +75,7 @@ static void json_thread(struct wf_text_json *j, const struct wf_dump_view *v,
 	wf_text_json_string(j, "state", wf_layout_name(v->layout, "state", d->state));
 	wf_text_json_bool(j, "preempted", d->is_preempted);
 	if (d->is_on_cpu) {
+		wf_text_json_bool(j, "direct", d->is_direct);
 		wf_text_json_number(j, "kernel_tid", d->kernel_tid);
 		if (d->call >= 0)
 			wf_text_json_number(j, "call", d->call);

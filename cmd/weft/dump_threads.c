@@ -114,6 +114,7 @@ static void read_regs(struct wf_dump_thread *d, const struct wf_layout *l,
 			break;
 		d->regs = lwp->regs;
 		d->is_on_cpu = true;
+		d->is_direct = k->is_direct;
 		d->kernel_tid = k->tid;
 		d->call = lwp->call;
 		return;
@@ -250,6 +251,7 @@ static bool read_kthreads(struct wf_threads *s, const struct wf_layout *l,
 			.ring = wf_layout_fetch(l, t, a, WF_L_K_RING),
 			.tid = (int)wf_layout_fetch(l, t, a, WF_L_K_TID),
 			.insys = (unsigned)wf_layout_fetch(l, t, a, WF_L_K_INSYS),
+			.is_direct = wf_layout_fetch(l, t, a, WF_L_K_DIRECT),
 			.is_door = wf_layout_fetch(l, t, a, WF_L_K_IS_DOOR),
 			.is_helper = wf_layout_fetch(l, t, a, WF_L_K_IS_HELPER),
 			.is_asleep = wf_layout_fetch(l, t, a, WF_L_K_SLEEP_WORD),

@@ -25,8 +25,9 @@ struct wf_dump_thread {
 	int64_t wait_since, deadline; /* 0: none */
 	uint64_t kthread, child_tid, sig_mask, sig_pending, nr_switches;
 	bool is_preempted, is_on_cpu; /* on_cpu: regs are those of its kernel thread */
-	int kernel_tid;               /* while on one */
-	long call;                    /* real system call it is in, or -1 */
+	bool is_direct; /* in a call for events, with its worker, which has nothing else to do */
+	int kernel_tid; /* while on one */
+	long call;      /* real system call it is in, or -1 */
 	uint64_t stack_low, stack_high;
 	struct wf_regs regs;
 	uint64_t copy_at; /* copy of the stack */
@@ -42,7 +43,7 @@ struct wf_dump_kthread {
 	uint64_t address, cur, worker, ring, bound;
 	int tid;
 	unsigned insys;
-	bool is_door, is_helper, is_asleep;
+	bool is_door, is_helper, is_asleep, is_direct;
 	long call;
 	int worker_index;  /* -1: none */
 	int64_t cur_tid;   /* 0: none */

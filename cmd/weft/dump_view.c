@@ -46,6 +46,8 @@ const char *wf_view_role(const struct wf_dump_kthread *k)
 		return "bound";
 	if (k->insys)
 		return "in a call";
+	if (k->is_direct)
+		return "waits with its thread";
 	if (k->worker)
 		return k->cur ? "worker" : "idle worker";
 	return k->is_asleep ? "spare" : "leaving";
@@ -55,7 +57,7 @@ bool wf_view_is_waiting(const struct wf_dump_view *v, const struct wf_dump_threa
 {
 	const char *state = wf_layout_name(v->layout, "state", d->state);
 
-	return strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0 ||
+	return d->is_direct || strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0 ||
 	       strcmp(wf_layout_name(v->layout, "wait", d->wait_kind), "call") == 0;
 }
 

@@ -280,6 +280,23 @@ void wf_fd_pass_on(int fd, uint32_t events)
 	wf_spin_unlock(&e->lock);
 }
 
+bool wf_fd_leave_poller(int fd)
+{
+	struct fd_entry *e = wf_fdtab_entry(fd);
+	bool has_waiters;
+
+	if (!e)
+		return false;
+	wf_spin_lock(&e->lock);
+	has_waiters = e->waiters.next && !wf_list_is_empty(&e->waiters);
+	if (e->is_registered && !has_waiters) {
+		e->is_registered = false;
+		(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	}
+	wf_spin_unlock(&e->lock);
+	return !has_waiters;
+}
+
 bool wf_fd_touch(int fd)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);

@@ -72,6 +72,8 @@ uint32_t wf_fd_seq(int fd);
  */
 int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadline);
 void wf_fd_pass_on(int fd, uint32_t events);
+/* The poller forgets fd until somebody waits for it again. False: somebody does. */
+bool wf_fd_leave_poller(int fd);
 /* Counts as an event, so that whoever has looked until now looks again before it sleeps. True: somebody sleeps. */
 bool wf_fd_touch(int fd);
 

@@ -201,6 +201,11 @@ WF_PARKS long lx_disk(struct wf_frame *f);
  * worker is handed on first, and the call ends within a millisecond.
  */
 WF_PARKS long lx_breakable_call(long nr, const long args[6]);
+/*
+ * A call that waits for events of fd, made right here while nobody else needs the worker: see sched/direct.h. False: not
+ * made. -EINTR or -ERESTARTNOINTR in *out: it was interrupted, for whatever reason, and had done nothing.
+ */
+bool lx_direct_call(long nr, const long args[6], int fd, long *out);
 /* The first argument is this descriptor. */
 WF_PARKS long lx_breakable_on(struct wf_frame *f, int fd);
 WF_PARKS long lx_brief(struct wf_frame *f);

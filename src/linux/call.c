@@ -5,6 +5,7 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "sched/direct.h"
 #include "sched/timers.h"
 
 #include <linux/prctl.h>
@@ -112,6 +113,18 @@ long lx_breakable_call(long nr, const long args[6])
 	ret = call_once(self, nr, args, CALL_WATCHED);
 	wf_store_relaxed(&self->base.breaks_call, false);
 	return broken(self, ret);
+}
+
+bool lx_direct_call(long nr, const long args[6], int fd, long *out)
+{
+	struct lx_thread *self = lx_self();
+
+	forget_resched(self);
+	if (!wf_direct_begin(WF_WAIT_FD, (uint64_t)fd))
+		return false;
+	*out = wf_arch_raw_call(nr, args, &self->base.attention);
+	wf_direct_end();
+	return true;
 }
 
 #define BRIEF_NS WF_MS

@@ -11,9 +11,10 @@
  * Many threads may wait on one set, and one edge wakes one of them. What it leaves behind (level-
  * triggered items, or more than fitted) raises no new edge. Hence the invariant: an edge is owed a
  * look by the thread that it woke, and that thread passes on what its look has left. A thread that
- * did not sleep owes nothing.
+ * did not sleep owes nothing. Nor does an event that ends a direct wait reach others: what it leaves is passed on, too.
  */
 #include "linux/calls_poll.h"
+#include "sched/direct.h"
 
 #include <linux/eventpoll.h>
 #include <linux/poll.h>
@@ -32,17 +33,47 @@ static void pass_on(int set)
 		wf_fd_pass_on(set, EPOLLIN);
 }
 
+/*
+ * In the kernel, while that is possible; the set must not be in the poller then, which every event would wake as
+ * well. False: wait as usual, be it for the rest of the time.
+ */
+static bool wait_directly(const struct wf_frame *f, int64_t deadline, long *out)
+{
+	static uint32_t is_missing; /* (a) epoll_pwait2 */
+	struct __kernel_timespec left;
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f), 0, 0, 0 };
+
+	if (!wf_direct_may_begin() || wf_load_relaxed(&is_missing) ||
+	    !wf_fd_leave_poller((int)WF_ARG0(f)))
+		return false;
+	if (deadline != WF_NEVER) {
+		int64_t ns = WF_MAX(deadline - wf_now(), 0);
+
+		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
+		args[3] = (long)&left;
+	}
+	if (!lx_direct_call(__NR_epoll_pwait2, args, (int)WF_ARG0(f), out))
+		return false;
+	if (*out == -ENOSYS)
+		wf_store_relaxed(&is_missing, 1u);
+	return *out != -ENOSYS && *out != -EINTR && *out != -ERESTARTNOINTR;
+}
+
 static long wait_until(const struct wf_frame *f, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
 	struct lx_poll_slot slot;
 	bool is_late = deadline == LX_POLL_NOW, has_slept = false;
 	int set = (int)WF_ARG0(f);
+	long ret;
 
+	if (!is_late && wait_directly(f, deadline, &ret)) {
+		if (ret > 0)
+			pass_on(set);
+		return ret;
+	}
 	lx_poll_slot_init(&slot, set, EPOLLIN, true);
 	for (;;) {
-		long ret;
-
 		lx_poll_arm(&slot, 1);
 		ret = sys4(__NR_epoll_wait, set, WF_ARG1(f), WF_ARG2(f), 0);
 		if (ret && has_slept)

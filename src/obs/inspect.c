@@ -41,6 +41,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_kthread, prev),
 	FIELD(wf_kthread, worker),
 	FIELD(wf_kthread, insys),
+	FIELD(wf_kthread, direct),
 	FIELD(wf_kthread, sleep_word),
 	FIELD(wf_kthread, is_door),
 	FIELD(wf_kthread, is_helper),

@@ -31,6 +31,7 @@ static void add(struct wf_counters *sum, const struct wf_counters *c)
 	sum->kicks += wf_load_relaxed(&c->kicks);
 	sum->polls += wf_load_relaxed(&c->polls);
 	sum->idles += wf_load_relaxed(&c->idles);
+	sum->directs += wf_load_relaxed(&c->directs);
 }
 
 /* Every generation of every slot was a thread. */
@@ -66,6 +67,7 @@ WF_NOINLINE void wf_stats_print(const struct wf_stats_gate *gate)
 	line(&f, "kicks", sum.kicks);
 	line(&f, "polls", sum.polls);
 	line(&f, "idle sleeps", sum.idles);
+	line(&f, "direct waits", sum.directs);
 	line(&f, "workers", wf_rt.nr_workers);
 	line(&f, "kernel threads", nr_kthreads);
 	if (gate) {

@@ -87,8 +87,7 @@ void wf_bind_wake_slow(struct wf_kthread *k)
 static void see_to_a_poller(void)
 {
 	wf_fence_seq_cst(&wf_rt.nr_idle);
-	if (!wf_load_seq_cst(&wf_rt.nr_idle) && wf_load_seq_cst(&wf_rt.nr_vacant) &&
-	    wf_rt.io->has_waiters())
+	if (!wf_load_seq_cst(&wf_rt.nr_idle) && wf_idle_is_anybody() && wf_rt.io->has_waiters())
 		wf_idle_wake();
 }
 

@@ -12,6 +12,7 @@
  * left it looks again after a nap.
  */
 #include "base/die.h"
+#include "sched/direct.h"
 #include "sched/runtime.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
@@ -65,13 +66,25 @@ static enum haul look_around(const struct wf_worker *self)
 	return haul;
 }
 
+bool wf_idle_is_work_around(const struct wf_worker *w)
+{
+	return look_around(w) != HAUL_NOTHING;
+}
+
+bool wf_idle_is_anybody(void)
+{
+	return wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant) ||
+	       wf_load_relaxed(&wf_rt.nr_direct);
+}
+
 void wf_idle_wake(void)
 {
 	for (;;) {
 		uint32_t none = 0;
 		struct wf_worker *w;
 
-		if (!wf_load_seq_cst(&wf_rt.nr_idle) && !wf_load_seq_cst(&wf_rt.nr_vacant))
+		if (!wf_load_seq_cst(&wf_rt.nr_idle) && !wf_load_seq_cst(&wf_rt.nr_vacant) &&
+		    !wf_load_seq_cst(&wf_rt.nr_direct))
 			return;
 		if (wf_load_seq_cst(&wf_rt.nr_searching) || !wf_cas(&wf_rt.nr_searching, &none, 1u))
 			return;
@@ -79,6 +92,8 @@ void wf_idle_wake(void)
 			wf_rt.io->wake();
 			return;
 		}
+		if (wf_direct_wake())
+			return;
 		w = wf_rt_take_vacant();
 		if (w && wf_rt_carry(w, true))
 			return;
@@ -226,7 +241,8 @@ static bool sleep_in_poller(struct wf_kthread *k)
 		wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 		has_napped = haul == HAUL_WARM && wf_rt.coarse_now - began >= NAP_NS;
 	}
-	wf_fetch_sub(&wf_rt.nr_idle, 1u);
+	if (wf_fetch_sub(&wf_rt.nr_idle, 1u) == 1)
+		wf_direct_leave_poller();
 	if (woken) {
 		if (k->is_searching)
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);

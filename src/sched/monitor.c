@@ -107,7 +107,7 @@ static bool look_at_worker(struct wf_worker *w, int64_t now)
 	uint32_t seq, calls;
 	bool is_stuck;
 
-	if (!k || !wf_load_relaxed(&k->cur))
+	if (!k || !wf_worker_is_running(w))
 		return false;
 	estimate_turn(w, now);
 	seq = wf_load_relaxed(&w->slice_seq);
@@ -137,11 +137,9 @@ int64_t wf_monitor_tick(int64_t now)
 	wf_store_relaxed(&wf_rt.coarse_now, now);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 		struct wf_worker *w = &wf_rt.workers[i];
-		struct wf_kthread *k;
 
 		is_urgent |= look_at_worker(w, now);
-		k = wf_load_acquire(&w->kthread);
-		is_busy |= k && wf_load_relaxed(&k->cur);
+		is_busy |= wf_worker_is_running(w);
 		is_queued |= is_waiting(w);
 	}
 	if (wf_load_seq_cst(&wf_rt.nr_lazy)) {
@@ -165,7 +163,9 @@ int64_t wf_monitor_tick(int64_t now)
 		for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 			struct wf_kthread *k = wf_load_seq_cst(&wf_rt.workers[i].kthread);
 
-			is_busy |= (k && wf_load_seq_cst(&k->cur)) || is_waiting(&wf_rt.workers[i]);
+			is_busy |= (k && wf_load_seq_cst(&k->cur) &&
+				    !wf_load_seq_cst(&k->direct)) ||
+				   is_waiting(&wf_rt.workers[i]);
 		}
 		if (!is_busy && wf_load_seq_cst(&wf_rt.nr_idle))
 			return WF_NEVER;

@@ -55,6 +55,11 @@ static void learn_habit(struct wf_thread *self)
 	self->woke_at = 0;
 }
 
+void wf_park_describe(enum wf_wait kind, uint64_t what)
+{
+	learn_habit(describe_wait(kind, what));
+}
+
 enum wf_reason wf_park(int64_t deadline)
 {
 	struct wf_thread *self = wf_self();

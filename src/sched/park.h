@@ -24,6 +24,8 @@ void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what);
  * look at the state pairs with, and a second one would cost every futex wait as much as half a switch.
  */
 void wf_park_begin_before_lock(uint32_t flags, enum wf_wait kind, uint64_t what);
+/* It does not park, but waits in a system call, which is much the same for what is shown and learnt of it. */
+void wf_park_describe(enum wf_wait kind, uint64_t what);
 /* deadline: CLOCK_MONOTONIC ns, or WF_NEVER. */
 WF_PARKS enum wf_reason wf_park(int64_t deadline);
 /* Instead of wf_park(): the event turned out to have happened. A reason that came first is returned. */

@@ -36,6 +36,7 @@ struct wf_runtime {
 	uint32_t nr_idle WF_ALIGNED(WF_CACHE_LINE);
 	uint32_t nr_searching; /* (a) awake and looking for work, or a wake() on its way */
 	uint32_t nr_vacant;    /* (a) workers without a carrier */
+	uint32_t nr_direct;    /* (a) workers that wait with their threads; see direct.h */
 
 	/* vacant and spare lists, kernel thread table */
 	struct wf_spin lock WF_ALIGNED(WF_CACHE_LINE);

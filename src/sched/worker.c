@@ -88,7 +88,7 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_inbox_push(home, t);
 		/* our push before our look at the sleepers; pairs with idle */
 		wf_fence_seq_cst(&home->inbox);
-		if (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))
+		if (wf_idle_is_anybody())
 			wf_idle_wake();
 		else
 			wf_monitor_preempt_for_wake(home);
@@ -111,7 +111,7 @@ void wf_worker_ready(struct wf_thread *t)
 		if (w->rq.is_private) /* we carry the only worker: nobody sleeps */
 			return;
 		wf_fence_seq_cst(&w->rq.nr); /* as above */
-		if (!wf_load_relaxed(&wf_rt.nr_idle) && !wf_load_relaxed(&wf_rt.nr_vacant))
+		if (!wf_idle_is_anybody())
 			return;
 		waker->woke_at = wf_cpu_cycles();
 		if (alone && waker->parks_after_wake >= WF_STAYS_HERE)
@@ -124,7 +124,7 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_inbox_push(home, t);
 		wf_fence_seq_cst(
 			&home->inbox); /* as above, should it have gone to sleep meanwhile */
-		if (wf_load_relaxed(&wf_rt.nr_idle) && !wf_worker_is_running(home))
+		if (!wf_worker_is_running(home) && wf_idle_is_anybody())
 			wf_idle_wake();
 		return;
 	}
@@ -138,7 +138,7 @@ void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t)
 {
 	wf_inbox_push(w, t);
 	wf_fence_seq_cst(&w->inbox); /* as above */
-	if (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))
+	if (wf_idle_is_anybody())
 		wf_idle_wake();
 }
 
@@ -211,19 +211,23 @@ static void prepare_to_run(struct wf_kthread *k, struct wf_thread *t)
 	load(k, t);
 }
 
+void wf_worker_charge(struct wf_kthread *k, const struct wf_worker *w)
+{
+	int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
+
+	k->cur->slice_left -= ran;
+	if (WF_LIKELY(!k->cpu_began))
+		wf_store_relaxed(&k->cur->run_ns, k->cur->run_ns + ran);
+}
+
 static void leave(struct wf_kthread *k, enum wf_prev_action action)
 {
 	struct wf_thread *self = k->cur;
 	struct wf_worker *w = k->worker;
 
 	self->tls = k->tls = wf_cpu_fsbase(); /* a program may write it without a call */
-	if (w) {
-		int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
-
-		self->slice_left -= ran;
-		if (WF_LIKELY(!k->cpu_began))
-			wf_store_relaxed(&self->run_ns, self->run_ns + ran);
-	}
+	if (w)
+		wf_worker_charge(k, w);
 	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
 		wf_account_leave(k, self);
 	k->prev = self;
@@ -299,7 +303,7 @@ static void push_prev(struct wf_kthread *k, struct wf_thread *t, enum wf_place p
 		wf_runq_push_used(&w->rq, t);
 	else
 		wf_runq_push(&w->rq, t, place);
-	if (k->cur && (wf_load_relaxed(&wf_rt.nr_idle) || wf_load_relaxed(&wf_rt.nr_vacant))) {
+	if (k->cur && wf_idle_is_anybody()) {
 		wf_fence_seq_cst(&w->rq.nr); /* our push before our look at the sleepers */
 		wf_idle_wake();
 	}

@@ -28,7 +28,8 @@ enum wf_prev_action {
 };
 
 struct wf_counters {
-	uint64_t switches, parks, unparks, steals, handoffs, preempts, kicks, spawns, polls, idles;
+	uint64_t switches, parks, unparks, steals, handoffs, preempts, kicks, spawns, polls, idles,
+		directs;
 };
 
 struct wf_kthread {
@@ -43,6 +44,7 @@ struct wf_kthread {
 	struct wf_worker *joins;  /* (o) for WF_PREV_JOIN */
 	/* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
 	uint32_t insys;
+	uint32_t direct;     /* (a) enum wf_direct */
 	uint32_t kick_sent;  /* (a) one kick outstanding at most */
 	uint32_t preempt;    /* (a) the monitor wants the CPU for somebody else */
 	uint32_t sleep_word; /* (a) 1: a spare asleep on it */
@@ -93,18 +95,20 @@ struct wf_worker {
 	uint32_t slice_seq;  /* (a) grows whenever a new slice begins */
 	uint32_t seen_seq;   /* monitor only */
 	uint32_t seen_picks; /* monitor only */
-	int64_t seen_picks_at; /* monitor only */
-	int64_t seen_at;       /* monitor only */
-	int64_t seen_insys_at; /* monitor only */
-	uint32_t seen_calls;   /* monitor only */
-	uint32_t broken_calls; /* monitor only: the call that was interrupted last */
-	uint32_t calls;        /* (a) blocking-capable calls made */
-	uint64_t rng;          /* (w) */
-	uint32_t searches;     /* (w) */
-	uint32_t idle_yields;  /* (w) yields with nobody else to run */
-	uint64_t yielded_at;   /* (w) cycles at the last one that the kernel heard of */
-	uint8_t luck;          /* (w) 0..15: how often work came while it lingered in a search */
-	int64_t slice_began;   /* (w) coarse clock */
+	int64_t seen_picks_at;   /* monitor only */
+	int64_t seen_at;         /* monitor only */
+	int64_t seen_insys_at;   /* monitor only */
+	uint32_t seen_calls;     /* monitor only */
+	uint32_t broken_calls;   /* monitor only: the call that was interrupted last */
+	uint32_t calls;          /* (a) blocking-capable calls made */
+	uint64_t rng;            /* (w) */
+	uint32_t searches;       /* (w) */
+	uint32_t idle_yields;    /* (w) yields with nobody else to run */
+	uint64_t yielded_at;     /* (w) cycles at the last one that the kernel heard of */
+	uint16_t direct_pause;   /* (w) waits until a direct one is tried again; see direct.c */
+	uint16_t direct_trouble; /* (w) how long the next pause is */
+	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
+	int64_t slice_began;     /* (w) coarse clock */
 	struct wf_runq rq;
 	/* (a) woken from outside; newest first */
 	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE);
@@ -117,7 +121,7 @@ WF_INLINE bool wf_worker_is_running(const struct wf_worker *w)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
 
-	return k && wf_load_relaxed(&k->cur);
+	return k && wf_load_relaxed(&k->cur) && !wf_load_relaxed(&k->direct);
 }
 
 /*
@@ -224,6 +228,8 @@ void wf_account_bind(struct wf_kthread *k, struct wf_thread *self);
 void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self);
 /* What t has used; exact from the first call on. */
 int64_t wf_account_cpu_ns(struct wf_thread *t);
+/* What k's thread has used of its slice on w. */
+void wf_worker_charge(struct wf_kthread *k, const struct wf_worker *w);
 /* Loop of a kernel thread, on its own stack. */
 void wf_worker_loop(void *kthread);
 
@@ -245,6 +251,10 @@ void wf_call_break(struct wf_thread *t);
 
 /* Wake whoever sleeps, because work was queued. */
 void wf_idle_wake(void);
+/* A cheap look: would that wake anybody? */
+bool wf_idle_is_anybody(void);
+/* Work that w's carrier must not sleep on, here or elsewhere. */
+bool wf_idle_is_work_around(const struct wf_worker *w);
 /* Work for w that w's carrier did not queue itself: wake its carrier, or give it one. */
 struct wf_thread *wf_idle_find_work(struct wf_kthread *k);
 

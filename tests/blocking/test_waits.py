@@ -20,11 +20,16 @@ HOLD = {"open_fifo", "connect_unix", "send_to_unix", "flock", "ofd_lock", "msgrc
 RING = {"wait4", "waitid", "shared_futex"}
 
 
+def state_of(thread):
+    """In a call with a worker that has nothing else to do, it needs no kernel thread of its own."""
+    return "parked" if thread.get("direct") else "in call" if "call" in thread else thread["state"]
+
+
 def dump(weft, pid):
     text = subprocess.run([weft, "dump", "--json", str(pid)], stdout=subprocess.PIPE,
                           timeout=LIMIT_S, check=True).stdout
     threads = json.loads(text)["threads"]
-    return ({t["name"]: "in call" if "call" in t else t["state"]
+    return ({t["name"]: state_of(t)
              for t in threads if t["name"] != "waits"},
             sum(t["name"] == "waits" for t in threads) == 1)
 

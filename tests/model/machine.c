@@ -8,6 +8,7 @@
 #include "base/die.h"
 #include "base/san.h"
 #include "model.h"
+#include "sched/direct.h"
 #include "sched/timers.h"
 
 #include <errno.h>
@@ -26,8 +27,9 @@ static struct {
 	struct wf_worker workers[MAX_WORKERS];
 	struct wf_kthread kthreads[MAX_KTHREADS], no_door;
 	uint32_t nr_kthreads, nr_threads, nr_dead;
-	bool is_woken; /* the poller's wake(): edge-triggered, so several in a row are one */
-	bool is_kicked;
+	bool is_woken;  /* the poller's wake(): edge-triggered, so several in a row are one */
+	bool is_kicked; /* the door */
+	bool kicked[MAX_KTHREADS + 4]; /* by tid: a handler is about to run there */
 	uint32_t nr_yields;
 	uint32_t nr_events; /* polls that end for another reason: a descriptor, a signal */
 	int64_t armed;      /* when the poller is to look at the timers */
@@ -183,9 +185,12 @@ uint64_t model_cycles(void)
 long model_syscall(long nr, long a, long b, long c, long d)
 {
 	machine.nr_yields += nr == __NR_sched_yield;
-	if (nr == __NR_tgkill && wf_rt.door && b == wf_rt.door->tid) {
+	if (nr == __NR_tgkill) {
 		model_fence(__func__);
-		machine.is_kicked = true;
+		if (wf_rt.door && b == wf_rt.door->tid)
+			machine.is_kicked = true;
+		else if (b >= FIRST_TID && b - FIRST_TID < (long)ARRAY_LEN(machine.kicked))
+			machine.kicked[b - FIRST_TID] = true;
 	}
 	return 0;
 }
@@ -409,6 +414,42 @@ void machine_queue(struct wf_worker *w, struct wf_thread *t)
 {
 	t->home = w;
 	wf_runq_push(&w->rq, t, WF_PLACE_TAIL);
+}
+
+struct direct_wait {
+	bool (*is_over)(void *);
+	void *arg;
+	bool *kicked;
+};
+
+static bool ends_direct_wait(void *arg)
+{
+	struct direct_wait *d = arg;
+
+	return *d->kicked || (d->is_over && d->is_over(d->arg));
+}
+
+bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until)
+{
+	struct wf_thread *self = wf_self();
+	struct wf_kthread *k;
+	struct direct_wait d = { is_over, arg, NULL };
+
+	(void)wf_fetch_and(&self->attention, ~WF_ATT_RESCHED);
+	if (!wf_direct_may_begin() || !wf_direct_begin(WF_WAIT_FD, 0))
+		return false;
+	k = wf_self_kthread();
+	d.kicked = &machine.kicked[k->tid - FIRST_TID];
+	do {
+		if (*d.kicked) {
+			*d.kicked = false;
+			wf_store_seq_cst(&k->kick_sent, 0u);
+		}
+		if (wf_load_relaxed(&self->attention))
+			break;
+	} while (model_wait(ends_direct_wait, &d, until) && *d.kicked);
+	wf_direct_end();
+	return true;
 }
 
 static bool is_door_kicked(void *arg)

@@ -28,6 +28,12 @@ void machine_event(void);
 /* For the door: sleep until kicked or until then; true when kicked. */
 bool machine_sleep_at_door(int64_t until);
 
+/*
+ * The running thread's direct wait, if it may begin one: until a kick finds its attention word set, or is_over. False: it
+ * may not.
+ */
+bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until);
+
 /* How often the kernel was asked to yield. */
 uint32_t machine_nr_yields(void);
 uint32_t machine_nr_dead(void);

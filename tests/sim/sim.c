@@ -106,6 +106,13 @@ static void block_in_kernel(uint32_t how)
 		     "a thread runs on a worker that another one carries");
 }
 
+static void wait_directly(void)
+{
+	int64_t until = model_now() + (int64_t)model_random(3) * WF_MS;
+
+	(void)machine_wait_directly(is_after, &until, until);
+}
+
 static void script(void *arg)
 {
 	bool *running = arg;
@@ -115,7 +122,7 @@ static void script(void *arg)
 	for (int i = 0; i < OPS_PER_THREAD; i++) {
 		int s = (int)model_random(NR_SEMAPHORES);
 
-		switch (model_random(7)) {
+		switch (model_random(8)) {
 		case 0:
 			*running = false;
 			wf_yield();
@@ -141,6 +148,9 @@ static void script(void *arg)
 			block_in_kernel(model_random(3));
 			break;
 		case 6:
+			wait_directly();
+			break;
+		case 7:
 			if (nr_made < NR_THREADS)
 				wf_worker_ready(machine_thread(script, &runs[nr_made++]));
 			break;

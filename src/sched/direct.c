@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Direct waits; see direct.h.
+ *
+ * Who waits directly sleeps on no queue and in no poller, but must be found like a sleeper. The word kthread.direct
+ * goes from NONE to WAITS and back by its own thread; who needs the worker makes it ENDS or SEARCH, and kicks.
+ *
+ * Invariant (no lost work, as in idle.c): who begins stores WAITS, raises nr_direct, fences, then looks at every
+ * queue and whether somebody sleeps in the poller. A submitter pushes, fences, then reads nr_idle and nr_direct;
+ * the last sleeper to leave the poller lowers nr_idle, fences, then reads nr_direct. One of the two sees the other.
+ */
+#include "sched/direct.h"
+#include "sched/park.h"
+#include "sched/runtime.h"
+
+#include <errno.h>
+
+/*
+ * An interrupted wait costs several times what a direct one saves. After one the worker parks as usual for a while, the
+ * longer the more often it happens: then it is not the only one with something to do.
+ */
+#define PAUSE_FIRST 16
+#define PAUSE_MAX 1024
+
+bool wf_direct_may_begin(void)
+{
+	struct wf_worker *w = wf_own_kthread()->worker;
+
+	if (!w || !wf_load_relaxed(&wf_rt.nr_idle)) /* no worker: bound, and in real calls anyway */
+		return false;
+	if (w->direct_pause) {
+		w->direct_pause--;
+		return false;
+	}
+	return !wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox);
+}
+
+bool wf_direct_begin(enum wf_wait kind, uint64_t what)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = k->worker;
+
+	if (!w)
+		return false;
+	wf_store_seq_cst(&k->direct, (uint32_t)WF_DIRECT_WAITS);
+	wf_fetch_add(&wf_rt.nr_direct, 1u);
+	wf_fence_seq_cst(
+		&wf_rt.nr_direct); /* our entry before our look; pairs with submitters and sleepers */
+	if (!wf_load_seq_cst(&wf_rt.nr_idle) || wf_idle_is_work_around(w)) {
+		wf_direct_end();
+		w->direct_pause = PAUSE_FIRST;
+		return false;
+	}
+	wf_park_describe(kind, what);
+	wf_worker_charge(k, w);
+	k->count.directs++;
+	return true;
+}
+
+static void learn(struct wf_worker *w, bool was_interrupted)
+{
+	if (!was_interrupted) {
+		w->direct_trouble -= w->direct_trouble > 0;
+		return;
+	}
+	w->direct_trouble = (uint16_t)WF_MIN(2 * w->direct_trouble + PAUSE_FIRST, PAUSE_MAX);
+	w->direct_pause = w->direct_trouble;
+}
+
+void wf_direct_end(void)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = k->worker;
+	enum wf_direct was;
+
+	/* In this order: whoever counts on nr_direct finds a wait that can still be interrupted. */
+	wf_fetch_sub(&wf_rt.nr_direct, 1u);
+	was = (enum wf_direct)wf_exchange_seq_cst(&k->direct, (uint32_t)WF_DIRECT_NONE);
+	/* The time of the wait is not its slice's. */
+	wf_store_relaxed(&wf_rt.coarse_now, wf_now());
+	wf_store_relaxed(&w->slice_began, wf_rt.coarse_now);
+	k->cur->wait_kind = WF_WAIT_NONE;
+	/* We are busy again, and the monitor may have disarmed; as in wf_worker_loop(). */
+	wf_fence_seq_cst(&k->direct);
+	wf_monitor_arm();
+	learn(w, was != WF_DIRECT_WAITS);
+	/* As any searcher that has found something: our own queue, or what woke us. */
+	if (was == WF_DIRECT_SEARCH && wf_fetch_sub(&wf_rt.nr_searching, 1u) == 1)
+		wf_idle_wake();
+}
+
+static bool interrupt(struct wf_kthread *k, enum wf_direct to)
+{
+	uint32_t seen = wf_load_seq_cst(&k->direct);
+	struct wf_thread *t;
+
+	do
+		if (seen == WF_DIRECT_NONE || seen >= (uint32_t)to)
+			return false;
+	while (!wf_cas(&k->direct, &seen, (uint32_t)to));
+	if (seen == WF_DIRECT_ENDS)
+		return true; /* its kick is on the way */
+	t = wf_load_relaxed(&k->cur);
+	if (t) {
+		(void)wf_fetch_or(&t->attention, WF_ATT_RESCHED);
+		wf_kick(k);
+	}
+	return true;
+}
+
+static bool interrupt_one(enum wf_direct to)
+{
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		struct wf_kthread *k = wf_load_acquire(&wf_rt.workers[i].kthread);
+
+		if (k && interrupt(k, to))
+			return true;
+	}
+	return false;
+}
+
+bool wf_direct_wake(void)
+{
+	return wf_load_seq_cst(&wf_rt.nr_direct) && interrupt_one(WF_DIRECT_SEARCH);
+}
+
+void wf_direct_leave_poller(void)
+{
+	wf_fence_seq_cst(&wf_rt.nr_idle);
+	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.nr_direct)))
+		(void)interrupt_one(WF_DIRECT_ENDS);
+}
