@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct wf_fde_entry {
-	int32_t start; /* both relative to the header */
+	int32_t start; /* of the function; like fde relative to the header of the table */
 	int32_t fde;
 };
 

@@ -22,13 +22,15 @@
 /* The bytes of a system call instruction. */
 struct wf_match {
 	uintptr_t addr;
-	uintptr_t nr_at;     /* the instruction that set eax */
-	uint64_t targets[2]; /* bit 0 is addr - WF_TARGETS_BEFORE */
-	uint32_t before;     /* lengths of the instructions before it, the nearest lowest */
-	int32_t nr;
-	bool is_real;
-	bool is_unwanted;   /* seen before any decoding */
-	bool is_alike;      /* the bytes lie inside another instruction */
+	uintptr_t nr_at; /* the instruction that put the number into eax */
+	uint64_t targets
+		[2]; /* what jumps lead to: a bit for each byte from addr - WF_TARGETS_BEFORE on */
+	uint32_t
+		before; /* lengths of up to four instructions before it, a byte each, the nearest lowest */
+	int32_t nr;         /* the number, or -1: not a constant */
+	bool is_real;       /* decoding arrived at it, in what is surely code */
+	bool is_unwanted;   /* its number is not wanted; known before any decoding */
+	bool is_alike;      /* only looks like one: the bytes lie inside another instruction */
 	uintptr_t code_end; /* where the function ends */
 };
 
@@ -38,7 +40,7 @@ struct wf_match {
 
 struct wf_scan_wish {
 	bool keeps_vectors; /* its code may keep values in vector registers across a call; libc's does not */
-	bool (*wanted)(int nr); /* of a number; what has no static one is wanted */
+	bool (*wanted)(int nr); /* a call whose number is not a constant is wanted in any case */
 	/*
 	 * NULL, or the start of a function written by hand: then only this function's system calls
 	 * are wanted, and those whose wanted number is set by the instruction right before. Jumps

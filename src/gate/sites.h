@@ -36,8 +36,9 @@ struct wf_gate_counts {
 	unsigned int unknown; /* of these: without a static number */
 	unsigned int wanted;
 	unsigned int patched;
-	unsigned int left;     /* wanted, but no window was safe */
-	unsigned int doubtful; /* the bytes of one, in code that could not be decoded up to there */
+	unsigned int left; /* wanted, but no window was safe */
+	unsigned int
+		doubtful; /* bytes of a system call in code that could not be decoded up to there */
 };
 
 struct wf_site_list {

@@ -25,7 +25,7 @@ struct wf_batch {
 	struct wf_site sites[]; /* sorted by window and by trampoline */
 };
 
-/* A batch with room for this many sites, in nobody's eyes yet. NULL: out of memory. */
+/* A batch with room for this many sites, which no reader sees yet. NULL: out of memory. */
 struct wf_batch *wf_table_new(size_t nr, uintptr_t pool, uintptr_t pool_hi);
 void wf_table_drop(struct wf_batch *b);
 

@@ -23,7 +23,7 @@ size_t wf_pool_bytes(const struct wf_site_list *list);
 /* Room in reach of [lo, hi): our own pool, or a new mapping. False: there is none. */
 bool wf_pool_find(uintptr_t lo, uintptr_t hi, size_t bytes, struct wf_pool *out);
 
-/* What was found is in use now; or it was for nothing. */
+/* The pool that was found is in use from now on; or it was not needed after all. */
 void wf_pool_keep(const struct wf_pool *pool);
 void wf_pool_drop(const struct wf_pool *pool);
 

@@ -74,7 +74,7 @@ int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadl
 void wf_fd_pass_on(int fd, uint32_t events);
 /* The poller forgets fd until somebody waits for it again. False: somebody does. */
 bool wf_fd_leave_poller(int fd);
-/* Counts as an event, so that whoever has looked until now looks again before it sleeps. True: somebody sleeps. */
+/* Count an event, so that a thread that is about to wait tries again first. True: a thread waits already. */
 bool wf_fd_touch(int fd);
 
 /* For waiting on several: between wf_park_begin() and wf_park(). 0, -EPERM, or -errno; seq as above (1: moved). */
@@ -98,7 +98,7 @@ struct wf_fd_facts {
 struct wf_fd_facts wf_fd_facts(int fd, uint32_t events);
 /* A file was just made, with this number and no other: as wf_fd_forget(), and better. */
 void wf_fd_made(int fd, bool is_nonblocking);
-/* The same file is a TCP socket. */
+/* After wf_fd_made(): the file is a TCP socket. */
 void wf_fd_made_tcp(int fd);
 bool wf_fd_is_tcp(int fd);
 /* The program has told the file something: its flags, its timeouts. */
@@ -106,7 +106,7 @@ void wf_fd_changed(int fd);
 /* The file has another number too, or an owner elsewhere; all files have, when the process forks. */
 void wf_fd_shared(int fd);
 void wf_fd_all_shared(void);
-/* Of a file: it has O_DIRECT; it is known not to take RWF_NOWAIT. Only for speed: may be of some time ago. */
+/* The file was opened with O_DIRECT; it refuses RWF_NOWAIT. Hints for speed, which may be out of date. */
 bool wf_fd_is_direct(int fd);
 bool wf_fd_lacks_nowait(int fd);
 void wf_fd_note_lacks_nowait(int fd);

@@ -49,19 +49,19 @@ struct fd_entry {
 _Static_assert(sizeof(struct fd_entry) == WF_CACHE_LINE, "a line per descriptor");
 
 struct fd_entry *wf_fdtab_entry(int fd);
-/* Under the entry's lock: its file goes. Threads that wait on it for themselves are woken. */
+/* Under the entry's lock: the number loses its file. Threads that wait without a wf_fd_use are woken. */
 void wf_fdtab_detach(struct fd_entry *e, int fd);
 /* Under no lock: set or clear one of enum fd_file_note. */
 void wf_fdtab_note(struct fd_entry *e, uint8_t note, bool is_set);
 
-/* Nobody has asked for anything about this number: nothing is to be forgotten, and its page need not be touched. */
+/* Nothing is known of this number, so nothing has to be forgotten, and its page of the table stays untouched. */
 WF_INLINE bool wf_fdtab_is_blank(const struct fd_entry *e)
 {
 	return !wf_load_relaxed(&e->kind) && !wf_load_relaxed(&e->is_registered) &&
 	       !wf_load_relaxed(&e->is_sole) && !wf_load_relaxed(&e->file_notes);
 }
 
-/* Out of the way of the program's numbers; -errno. */
+/* A duplicate of fd at a high number, out of the way of the program's; or -errno. */
 int wf_fdtab_dup_high(int fd);
 void wf_uses_forget(void);
 /* Under the entry's lock: a new file has the number, or none. */

@@ -43,7 +43,7 @@ WF_PARKS void wf_ring_cancel(struct wf_ring_op *op, enum wf_wait kind, uint64_t 
 
 /* Everything under way ends with -ECANCELED, the kernel thread too, and there will be none any more. */
 void wf_ring_stop(void);
-/* In a fork child. */
+/* In a fork child: the parent's ring is not ours. */
 void wf_ring_forget(void);
 
 #endif

@@ -20,7 +20,7 @@ WF_PARKS void lx_bind_no_longer_for(uint32_t reason);
 /* The same for another thread: at once when it is running, else before it runs again. */
 void lx_bind_other(struct lx_thread *t, uint32_t reason);
 void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason);
-/* The caller's WF_ATT_BIND was set. may_end: false where nothing may park. */
+/* The caller's WF_ATT_BIND was set: bind it, or end that. may_end: false where nothing may park. */
 WF_PARKS void lx_bind_rethink(struct lx_thread *self, bool may_end);
 
 /* What the kernel calls t: its own kernel thread, or 0 when it has none. */
@@ -31,7 +31,7 @@ WF_INLINE int lx_bind_tid(const struct lx_thread *t)
 	return k ? wf_load_acquire(&k->tid) : 0;
 }
 
-/* How the call is answered for a bound thread. */
+/* The handler that answers call nr for a bound thread; `usual` is that of all others. */
 long (*lx_bind_handler(long nr, long (*usual)(struct wf_frame *)))(struct wf_frame *);
 /* A call whose effect stays with the kernel thread. */
 WF_PARKS long lx_bind_call(struct wf_frame *f);

@@ -5,7 +5,10 @@
 
 #include "linux/abi.h"
 
-/* The tid of t's own kernel thread if it is bound, else of one that is for all and not the process's first. */
+/*
+ * The tid of t's own kernel thread if it is bound; else of one that all other threads share, which is not the first of
+ * the process.
+ */
 int lx_named_kernel_tid(const struct lx_thread *t);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Policies and priorities of threads, as identity.c keeps them for all calls that set or show them.
+ * Policies and priorities of threads, as policy.c keeps them for all calls that set or show them.
  */
 #ifndef WF_LINUX_POLICY_H
 #define WF_LINUX_POLICY_H

@@ -7,9 +7,9 @@
 
 /* The kernel thread of ours that the kernel calls tid, or NULL. */
 struct wf_kthread *lx_remote_find(int tid);
-/* k makes a call that does not block. What it returns, or -ESRCH: k has ended. */
+/* Let k make a call that does not block. Returns what the call returned, or -ESRCH if k has ended. */
 long lx_remote_call(struct wf_kthread *k, long nr, const long args[6]);
-/* By k, which was kicked: make the call that somebody asks for. */
+/* For k itself, when it was kicked: make the call that it was asked for. */
 void lx_remote_answer(struct wf_kthread *k);
 
 #endif

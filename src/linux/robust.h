@@ -19,8 +19,9 @@ void lx_robust_walk_all(lx_robust_died *died);
 /* futex_pi.c: mark the word and let the next waiter have it. */
 lx_robust_died lx_futex_owner_died;
 
-/* heir.c: a module was loaded that knows of robust locks; the process has made this call of mmap() with MAP_SHARED. */
+/* heir.c: a module was loaded that names functions for robust locks. */
 void lx_heir_expect(void);
+/* The program has mapped shared memory by this call. */
 void lx_heir_mapped(const struct wf_frame *f);
 /* The runtime has started. */
 void lx_heir_start(void);

@@ -26,7 +26,7 @@ long lx_timer_cpu_gettime(int id, struct lx_timerspec *out);
 long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
 			  struct lx_timerspec *old);
 void lx_timer_cpu_delete(int id);
-/* By the door: the wall clock has passed what was left. */
+/* For the door: as much wall-clock time has passed as CPU time was left, so the timer may have expired. */
 void lx_timer_cpu_expired(int id);
 void lx_timer_cpu_forget(void);
 

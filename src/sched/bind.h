@@ -9,11 +9,11 @@
 
 /* The caller keeps the kernel thread that it runs on, and gives its worker away. */
 void wf_bind_self(void);
-/* The kernel thread has nothing of its own any more: the caller runs on any again. */
+/* Linux keeps nothing of the caller on its kernel thread any more: from now on it runs on any. */
 WF_PARKS void wf_bind_end(void);
 /*
- * t, which never ran, gets a new kernel thread, made by the caller's: it inherits what that one has.
- * 0, -EAGAIN.
+ * Bind t, which never ran, to a new kernel thread. The caller's kernel thread makes it, so that it inherits
+ * what Linux keeps there. Returns 0 or -EAGAIN.
  */
 long wf_bind_new(struct wf_thread *t);
 
@@ -37,11 +37,11 @@ WF_INLINE bool wf_is_bound(const struct wf_thread *t)
 	return wf_load_acquire(&t->bound) != NULL;
 }
 
-/* For worker.c: t is ready; its kernel thread runs it. */
+/* For worker.c: the bound thread t is ready; wake its kernel thread, which runs it. */
 void wf_bind_ready(struct wf_thread *t);
-/* Until the thread of k is ready. */
+/* For the kernel thread k itself: sleep until its thread is ready. */
 void wf_bind_wait(struct wf_kthread *k);
-/* Its thread has ended, and so does k. */
+/* The thread of k has ended: end the kernel thread as well. */
 WF_NORETURN void wf_bind_exit(struct wf_kthread *k);
 
 #endif

@@ -140,7 +140,7 @@ static void begin_round(struct wf_runq *q)
 	join_active(q, &q->later[at]);
 }
 
-/* What t's slice costs, in whole rounds. */
+/* A slice costs parts of a round by its level, in 1/65536. Returns whole rounds; *out_rest is for t->turns. */
 static uint32_t pay(const struct wf_thread *t, unsigned level, uint16_t *out_rest)
 {
 	uint32_t turns = t->turns + cost[level];

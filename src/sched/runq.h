@@ -31,14 +31,14 @@ struct wf_array {
 
 struct wf_runq {
 	struct wf_spin lock;
-	/* (c) the only worker's: nobody but its carrier comes here, no lock is taken */
+	/* (c) there is only one worker: nobody but its carrier uses the queue, so no lock is taken */
 	bool is_private;
 	uint32_t nr;                        /* (a) queued threads, the hand-off slot included */
 	struct wf_thread *handoff;          /* (q) woken last by the running thread: runs next */
 	uint32_t handoff_streak;            /* (q) hand-offs in a row */
 	uint32_t active;                    /* (q) index of the active array */
 	struct wf_array array[2];           /* (q) */
-	uint32_t round;                     /* (q) of the active array */
+	uint32_t round;                     /* (q) how often active ran empty: the present round */
 	uint64_t later_map[WF_ROUNDS / 64]; /* (q) */
 	struct wf_level later[WF_ROUNDS];   /* (q) by round: what joins the active array then */
 };
@@ -51,14 +51,16 @@ enum wf_place {
 };
 
 void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
-/* t used a slice, or what it wanted of it: it runs again when that is paid for, by its level. */
+/* t used a slice, or what it wanted of it. It sits out the rounds that this costs at its level. */
 void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t);
-/* t, which runs, used a slice. True: nobody's turn comes before its next, which has begun. */
+/* t, which runs, used a slice. True: no other thread's turn comes before its next one, so it keeps the worker. */
 bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t);
 /* out_new_slice: false when the thread came from the hand-off slot and inherits the slice. */
 struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice);
 /* The running thread did not give way in time: the thread that it woke last waits like all others. */
 void wf_runq_end_handoff(struct wf_runq *q);
+
+/* What a thief may take besides ordinary threads. */
 enum wf_greed {
 	WF_GREED_NONE, /* leave the hand-off slot, and threads that gather at a lock with all behind them */
 	WF_GREED_HANDOFF, /* take the hand-off slot if nothing else is there */
@@ -77,10 +79,13 @@ WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
 	return wf_load_relaxed(&q->nr);
 }
 
-/* Then the queue gets a turn: two threads that wake each other must not own a worker. */
+/* After so many the queue gets a turn: two threads that wake each other must not own a worker. */
 #define WF_HANDOFFS_IN_A_ROW 16
 
-/* The two halves of a ping-pong on the only worker, inline; false and NULL: the general path must do it. */
+/*
+ * Both halves of a ping-pong between two threads of the only worker, short enough to be inlined. False and
+ * NULL: the functions above must do it.
+ */
 WF_INLINE bool wf_runq_put_handoff(struct wf_runq *q, struct wf_thread *t)
 {
 	if (!q->is_private || q->handoff)

@@ -74,6 +74,7 @@ enum wf_wait {
 #define WF_ATT_SIGNAL 2u
 #define WF_ATT_BIND 4u /* whether it is bound has to change */
 
+/* A level for each nice value from -20 to 19. */
 #define WF_LEVELS 40
 #define WF_LEVEL_NORMAL 20
 #define WF_SLICE_NS (10 * WF_MS) /* unless weft run says otherwise */
@@ -96,11 +97,11 @@ struct wf_thread {
 	uint8_t level;          /* (a) run queue level: 0 first */
 	uint8_t wait_kind;      /* (o) enum wf_wait */
 	bool is_preempted;      /* (w) sp leads to a saved signal frame */
-	/* (o) in a call that the monitor is to interrupt when it lasts; read by the monitor */
+	/* (o) read by the monitor, which is to interrupt the call that the thread is in if it lasts */
 	bool breaks_call;
 	/* (o) 0..15: up with every slice used whole, down in every tick in which it parks */
 	uint8_t hog;
-	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs: not for thieves in a hurry; see gather.h */
+	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs; thieves wait. gather.h */
 	bool gathers;
 	uint8_t parks_after_wake; /* (o), read by thieves, 0..15: how often a wake was soon followed by a park */
 	/* (o) the call that it is in keeps the program's vector registers, and so does a switch; see gate.S */
@@ -114,7 +115,7 @@ struct wf_thread {
 	uint32_t tid;         /* (p) */
 	uint32_t index;       /* (c) slot in the thread table */
 	uint32_t generation;  /* (a) how often this slot was used */
-	/* (w) what its slices cost that it did not wait for yet, and the round of the queue that it was taken in; see runq.c */
+	/* (w) turns: the part of a round that it owes for slices; round: the queue's when it was taken off. runq.c */
 	uint16_t turns, round;
 	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
 };

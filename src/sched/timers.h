@@ -24,9 +24,9 @@ void wf_timers_look(void);
 void wf_timers_due(void);
 /* The calling worker is about to sleep in the poller. How long at most: ns, or -1 for ever. */
 int64_t wf_timers_sleep(void);
-/* It has found work. */
+/* The calling worker is awake again: it has found work. */
 void wf_timers_awake(void);
-/* The door, asleep until then, would miss a timer, or what it polls for. */
+/* True when the door, which sleeps until `until`, would be late for a timer or for the poller. */
 bool wf_timers_door_is_late(int64_t now, int64_t until);
 
 #endif

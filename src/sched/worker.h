@@ -116,7 +116,7 @@ struct wf_worker {
 	bool inbox_gathers;
 } WF_ALIGNED(WF_CACHE_LINE);
 
-/* A racy look: somebody carries it, and a thread is on it. */
+/* Somebody carries w, and a thread runs on it. Both may change at any moment: a hint. */
 WF_INLINE bool wf_worker_is_running(const struct wf_worker *w)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
@@ -130,7 +130,7 @@ WF_INLINE bool wf_worker_is_running(const struct wf_worker *w)
  */
 #define WF_MOVE_NS (200u * 1000)
 
-/* What is queued there will run, by all that is known, before it could be moved. A racy guess. */
+/* A thread queued at w will probably run before it could be moved to another worker. A hint. */
 WF_INLINE bool wf_worker_comes_soon(const struct wf_worker *w)
 {
 	uint64_t turn_ns = wf_load_hint(&w->turn_ns);
@@ -175,7 +175,7 @@ WF_INLINE struct wf_thread *wf_self(void)
 	return (struct wf_thread *)wf_cpu_gs_word(WF_KT_CUR);
 }
 
-/* What the kernel keeps of k is a bound thread's, and would be inherited by what k makes. */
+/* Linux keeps state of a bound thread at k, and a kernel thread or child that k makes would inherit it. */
 WF_INLINE bool wf_has_own_state(const struct wf_kthread *k)
 {
 	return k->bound || k->is_ending;
@@ -255,7 +255,7 @@ void wf_idle_wake(void);
 bool wf_idle_is_anybody(void);
 /* Work that w's carrier must not sleep on, here or elsewhere. */
 bool wf_idle_is_work_around(const struct wf_worker *w);
-/* Work for w that w's carrier did not queue itself: wake its carrier, or give it one. */
+/* The next thread for k's worker: its own, a stolen one, or one that wakes it from its sleep in the poller. */
 struct wf_thread *wf_idle_find_work(struct wf_kthread *k);
 
 #endif
