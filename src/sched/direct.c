@@ -24,9 +24,12 @@
 
 bool wf_direct_may_begin(void)
 {
-	struct wf_worker *w = wf_own_kthread()->worker;
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = k->worker;
 
-	if (!w || !wf_load_relaxed(&wf_rt.nr_idle)) /* no worker: bound, and in real calls anyway */
+	if (WF_UNLIKELY(!w))
+		return k->bound != NULL; /* nobody else ever needs its kernel thread */
+	if (!wf_load_relaxed(&wf_rt.nr_idle))
 		return false;
 	if (w->direct_pause) {
 		w->direct_pause--;
@@ -40,12 +43,14 @@ bool wf_direct_begin(enum wf_wait kind, uint64_t what)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 
-	if (!w)
-		return false;
+	if (WF_UNLIKELY(!w)) {
+		wf_park_describe(kind, what);
+		return true;
+	}
 	wf_store_seq_cst(&k->direct, (uint32_t)WF_DIRECT_WAITS);
 	wf_fetch_add(&wf_rt.nr_direct, 1u);
-	wf_fence_seq_cst(
-		&wf_rt.nr_direct); /* our entry before our look; pairs with submitters and sleepers */
+	/* our entry before our look; pairs with submitters and sleepers */
+	wf_fence_seq_cst(&wf_rt.nr_direct);
 	if (!wf_load_seq_cst(&wf_rt.nr_idle) || wf_idle_is_work_around(w)) {
 		wf_direct_end();
 		w->direct_pause = PAUSE_FIRST;
@@ -73,13 +78,15 @@ void wf_direct_end(void)
 	struct wf_worker *w = k->worker;
 	enum wf_direct was;
 
+	k->cur->wait_kind = WF_WAIT_NONE;
+	if (WF_UNLIKELY(!w))
+		return;
 	/* In this order: whoever counts on nr_direct finds a wait that can still be interrupted. */
 	wf_fetch_sub(&wf_rt.nr_direct, 1u);
 	was = (enum wf_direct)wf_exchange_seq_cst(&k->direct, (uint32_t)WF_DIRECT_NONE);
 	/* The time of the wait is not its slice's. */
 	wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	wf_store_relaxed(&w->slice_began, wf_rt.coarse_now);
-	k->cur->wait_kind = WF_WAIT_NONE;
 	/* We are busy again, and the monitor may have disarmed; as in wf_worker_loop(). */
 	wf_fence_seq_cst(&k->direct);
 	wf_monitor_arm();

@@ -4,7 +4,7 @@
  *
  * To park costs a server whose only loop is busy three system calls for each wait instead of one: a look, the
  * worker's sleep in the poller, another look. While another worker sleeps in the poller, and so sees to everybody
- * else, a worker with nothing else to run may as well wait where its thread wants to.
+ * else, a worker with nothing else to run may as well wait where its thread wants to. A bound thread always may.
  */
 #ifndef WF_SCHED_DIRECT_H
 #define WF_SCHED_DIRECT_H
