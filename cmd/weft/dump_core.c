@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +18,6 @@
 struct wf_target_segment {
 	uint64_t start, end, offset; /* end: of what is in the file */
 };
-
-static bool __attribute__((format(printf, 2, 3))) fail(struct wf_target *t, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(t->error, sizeof(t->error), format, args);
-	va_end(args);
-	return false;
-}
 
 void wf_core_convert_regs(const struct user_regs_struct *r, struct wf_regs *out)
 {
@@ -129,7 +118,7 @@ static bool take_files(struct wf_target *t, const char *d, size_t bytes)
 		return true;
 	t->maps = calloc(head[0] ? head[0] : 1, sizeof(*t->maps));
 	if (!t->maps)
-		return fail(t, "out of memory");
+		return wf_target_fail(t, "out of memory");
 	name = d + sizeof(head) + head[0] * 24;
 	for (uint64_t i = 0; i < head[0] && name < end; i++) {
 		struct wf_target_map *m = &t->maps[t->nr_maps];
@@ -139,7 +128,7 @@ static bool take_files(struct wf_target *t, const char *d, size_t bytes)
 		memcpy(v, d + sizeof(head) + i * 24, sizeof(v));
 		*m = (struct wf_target_map){ v[0], v[1], v[2] * head[1], strndup(name, len) };
 		if (!m->path)
-			return fail(t, "out of memory");
+			return wf_target_fail(t, "out of memory");
 		t->nr_maps++;
 		name += len + 1;
 	}
@@ -159,7 +148,7 @@ static bool take_status(struct wf_target *t, const char *d, size_t bytes)
 	memcpy(&r, &s.pr_reg, sizeof(r));
 	p = realloc(t->lwps, (t->nr_lwps + 1) * sizeof(*t->lwps));
 	if (!p)
-		return fail(t, "out of memory");
+		return wf_target_fail(t, "out of memory");
 	t->lwps = p;
 	l = &t->lwps[t->nr_lwps++];
 	*l = (struct wf_target_lwp){ .tid = s.pr_pid, .call = (long)r.orig_rax };
@@ -238,7 +227,7 @@ static bool take_header(struct wf_target *t, const Elf64_Phdr *p)
 		return true;
 	notes = malloc(p->p_filesz + 1);
 	if (!notes)
-		return fail(t, "out of memory");
+		return wf_target_fail(t, "out of memory");
 	is_ok = !read_at(t->memory_fd, p->p_offset, notes, p->p_filesz) ||
 		take_notes(t, notes, p->p_filesz);
 	free(notes);
@@ -300,27 +289,27 @@ bool wf_target_open_core(struct wf_target *t, const char *file, const char *exe)
 	*t = (struct wf_target){ .is_core = true, .memory_fd = -1 };
 	t->memory_fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (t->memory_fd < 0)
-		return fail(t, "cannot open %s: %s", file, strerror(errno));
+		return wf_target_fail(t, "cannot open %s: %s", file, strerror(errno));
 	if (!read_at(t->memory_fd, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    e.e_type != ET_CORE || e.e_machine != EM_X86_64 ||
 	    e.e_phentsize != sizeof(Elf64_Phdr) || !nr_headers(t, &e, &nr) || nr > MAX_SEGMENTS)
-		return fail(t, "%s is not a core file of this kind of machine", file);
+		return wf_target_fail(t, "%s is not a core file of this kind of machine", file);
 	t->segments = calloc(nr ? nr : 1, sizeof(*t->segments));
 	if (!t->segments)
-		return fail(t, "out of memory");
+		return wf_target_fail(t, "out of memory");
 	for (uint64_t i = 0; i < nr; i++) {
 		Elf64_Phdr p;
 
 		if (!read_at(t->memory_fd, e.e_phoff + i * sizeof(p), &p, sizeof(p)))
-			return fail(t, "%s is cut short", file);
+			return wf_target_fail(t, "%s is cut short", file);
 		if (!take_header(t, &p))
 			return false;
 	}
 	qsort(t->segments, t->nr_segments, sizeof(*t->segments), by_start);
 	if (!t->nr_lwps)
-		return fail(t, "%s holds no registers of threads", file);
+		return wf_target_fail(t, "%s holds no registers of threads", file);
 	if (!t->maps)
-		return fail(t, "%s does not say which files were mapped", file);
+		return wf_target_fail(t, "%s does not say which files were mapped", file);
 	name_program(t, exe);
 	return true;
 }

@@ -22,7 +22,7 @@
 #define STOP_LIMIT_MS 2000 /* a thread in uninterruptible sleep does not stop: go on without it */
 #define STOP_ROUNDS 20     /* new kernel threads may appear while the old ones are being stopped */
 
-static bool __attribute__((format(printf, 2, 3))) fail(struct wf_target *t, const char *format, ...)
+bool wf_target_fail(struct wf_target *t, const char *format, ...)
 {
 	va_list args;
 
@@ -69,15 +69,17 @@ static bool fail_permission(struct wf_target *t)
 	int fd;
 
 	if (tracer > 0)
-		return fail(t,
-			    "process %d is being traced by process %ld; end that, or load "
-			    "weft-gdb.py into that debugger",
-			    t->pid, tracer);
+		return wf_target_fail(
+			t,
+			"process %d is being traced by process %ld; end that, or load "
+			"weft-gdb.py into that debugger",
+			t->pid, tracer);
 	if (geteuid() != 0 && owner >= 0 && (uid_t)owner != geteuid())
-		return fail(t,
-			    "may not read process %d: it belongs to user %ld; run weft dump as "
-			    "that user or as root",
-			    t->pid, owner);
+		return wf_target_fail(
+			t,
+			"may not read process %d: it belongs to user %ld; run weft dump as "
+			"that user or as root",
+			t->pid, owner);
 	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (read(fd, &scope, 1) != 1)
@@ -85,14 +87,16 @@ static bool fail_permission(struct wf_target *t)
 		close(fd);
 	}
 	if (scope != '0')
-		return fail(t,
-			    "may not read process %d: kernel.yama.ptrace_scope is %c; run weft "
-			    "dump as root, or set it to 0",
-			    t->pid, scope);
-	return fail(t,
-		    "may not read process %d: that takes root, and in a container the capability "
-		    "SYS_PTRACE",
-		    t->pid);
+		return wf_target_fail(
+			t,
+			"may not read process %d: kernel.yama.ptrace_scope is %c; run weft "
+			"dump as root, or set it to 0",
+			t->pid, scope);
+	return wf_target_fail(
+		t,
+		"may not read process %d: that takes root, and in a container the capability "
+		"SYS_PTRACE",
+		t->pid);
 }
 
 static bool add_map(struct wf_target *t, const struct wf_target_map *m)
@@ -119,7 +123,8 @@ static bool read_maps(struct wf_target *t)
 	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
 	f = fopen(path, "re");
 	if (!f)
-		return errno == ENOENT ? fail(t, "no process %d", t->pid) : fail_permission(t);
+		return errno == ENOENT ? wf_target_fail(t, "no process %d", t->pid)
+				       : fail_permission(t);
 	while (is_ok && getline(&line, &room, f) > 0) {
 		struct wf_target_map m = { 0 };
 		unsigned long start, end, offset;
@@ -135,7 +140,7 @@ static bool read_maps(struct wf_target *t)
 	}
 	free(line);
 	fclose(f);
-	return is_ok ? true : fail(t, "out of memory");
+	return is_ok ? true : wf_target_fail(t, "out of memory");
 }
 
 bool wf_target_open_process(struct wf_target *t, int pid)
@@ -146,16 +151,16 @@ bool wf_target_open_process(struct wf_target *t, int pid)
 	*t = (struct wf_target){ .pid = pid, .memory_fd = -1 };
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (access(path, F_OK) < 0)
-		return fail(t, "no process %d", pid);
+		return wf_target_fail(t, "no process %d", pid);
 	if (status_number(pid, "Tgid") != pid)
-		return fail(t, "%d is a kernel thread of process %ld", pid,
-			    status_number(pid, "Tgid"));
+		return wf_target_fail(t, "%d is a kernel thread of process %ld", pid,
+				      status_number(pid, "Tgid"));
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	len = readlink(path, t->program, sizeof(t->program) - 1);
 	if (len < 0) {
 		if (errno == EACCES || errno == EPERM)
 			return fail_permission(t);
-		return fail(t, "process %d has ended, or is the kernel's own", pid);
+		return wf_target_fail(t, "process %d has ended, or is the kernel's own", pid);
 	}
 	t->program[len] = '\0';
 	if (!read_maps(t))
@@ -311,8 +316,8 @@ bool wf_target_stop(struct wf_target *t)
 		return true;
 	if (error == EPERM || error == EACCES)
 		return fail_permission(t);
-	return error ? fail(t, "cannot stop process %d: %s", t->pid, strerror(error))
-		     : fail(t, "process %d has ended", t->pid);
+	return error ? wf_target_fail(t, "cannot stop process %d: %s", t->pid, strerror(error))
+		     : wf_target_fail(t, "process %d has ended", t->pid);
 }
 
 void wf_target_resume(struct wf_target *t)

@@ -61,6 +61,10 @@ struct wf_target {
 	char error[PATH_MAX + 256];     /* one line, after a function below failed */
 };
 
+/* Sets t->error; returns false. */
+bool __attribute__((format(printf, 2, 3)))
+wf_target_fail(struct wf_target *t, const char *format, ...);
+
 /* Opens a process; false and t->error. Nothing is stopped yet. Release with wf_target_done() in any case. */
 bool wf_target_open_process(struct wf_target *t, int pid);
 bool wf_target_open_core(struct wf_target *t, const char *file, const char *exe);

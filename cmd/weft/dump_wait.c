@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "calls.h"
 
 #define SIG_UNBLOCKABLE (1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1))
 #define MAX_SOCKETS 200000u
@@ -126,98 +127,9 @@ void wf_waits_free(struct wf_waits *w)
 
 const char *wf_waits_call_name(long nr)
 {
-	static const struct {
-		long nr;
-		const char *name;
-	} calls[] = {
-#define CALL(name) { SYS_##name, #name }
-		CALL(read),
-		CALL(write),
-		CALL(open),
-		CALL(openat),
-		CALL(close),
-		CALL(poll),
-		CALL(ppoll),
-		CALL(select),
-		CALL(pselect6),
-		CALL(ioctl),
-		CALL(pread64),
-		CALL(pwrite64),
-		CALL(readv),
-		CALL(writev),
-		CALL(preadv),
-		CALL(pwritev),
-		CALL(preadv2),
-		CALL(pwritev2),
-		CALL(sched_yield),
-		CALL(pause),
-		CALL(nanosleep),
-		CALL(clock_nanosleep),
-		CALL(sendfile),
-		CALL(connect),
-		CALL(accept),
-		CALL(accept4),
-		CALL(sendto),
-		CALL(recvfrom),
-		CALL(sendmsg),
-		CALL(recvmsg),
-		CALL(sendmmsg),
-		CALL(recvmmsg),
-		CALL(wait4),
-		CALL(waitid),
-		CALL(semop),
-		CALL(semtimedop),
-		CALL(msgsnd),
-		CALL(msgrcv),
-		CALL(fcntl),
-		CALL(flock),
-		CALL(fsync),
-		CALL(fdatasync),
-		CALL(sync),
-		CALL(truncate),
-		CALL(ftruncate),
-		CALL(getdents64),
-		CALL(rename),
-		CALL(mkdir),
-		CALL(unlink),
-		CALL(stat),
-		CALL(fstat),
-		CALL(lstat),
-		CALL(newfstatat),
-		CALL(statx),
-		CALL(futex),
-		CALL(epoll_wait),
-		CALL(epoll_pwait),
-		CALL(epoll_pwait2),
-		CALL(rt_sigtimedwait),
-		CALL(rt_sigsuspend),
-		CALL(mq_timedsend),
-		CALL(mq_timedreceive),
-		CALL(splice),
-		CALL(tee),
-		CALL(vmsplice),
-		CALL(mmap),
-		CALL(munmap),
-		CALL(mprotect),
-		CALL(madvise),
-		CALL(msync),
-		CALL(clone),
-		CALL(clone3),
-		CALL(fork),
-		CALL(vfork),
-		CALL(execve),
-		CALL(io_uring_enter),
-		CALL(restart_syscall),
-		CALL(copy_file_range),
-		CALL(getrandom),
-		CALL(membarrier),
-		CALL(fallocate),
-#undef CALL
-	};
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		if (calls[i].nr == nr)
-			return calls[i].name;
+	for (size_t i = 0; i < wf_calls_nr_system; i++) {
+		if (wf_calls_system[i].nr == nr)
+			return wf_calls_system[i].name;
 	}
 	return NULL;
 }

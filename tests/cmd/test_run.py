@@ -207,9 +207,14 @@ class Options(RunTest):
     def test_output_that_is_lost_is_an_error(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        with open("/dev/full", "wb") as full:
-            done = subprocess.run([WEFT, "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
-        self.assertEqual(done.returncode, 125)
+        for args in (["--help"], ["--version"], ["help", "run"], ["run", "--help"], ["dump", "--help"], ["doctor"],
+                     ["doctor", "--json"], ["doctor", "--explain", "kernel"], ["doctor", "--program", "true"]):
+            for where in ("/dev/full", None):
+                with open(where or "/dev/null", "wb") as out:
+                    done = subprocess.run([WEFT, *args], env=self.environment(), stdout=out, stderr=subprocess.PIPE,
+                                          preexec_fn=None if where else lambda: os.close(1), check=False)
+                self.assertEqual((done.returncode, done.stderr), (125, b"weft: cannot write to standard output\n"),
+                                 (args, where))
 
 
 class Library(CommandTest):
