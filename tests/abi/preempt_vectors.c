@@ -12,7 +12,7 @@
 
 static struct state garbage;
 static int64_t end_ns;
-static int nr_handled;
+static int nr_handled, nr_wanted;
 static pthread_t threads[NR];
 
 /*
@@ -82,6 +82,12 @@ static __attribute__((noinline)) int spin_in_red_zone(int seed)
 	return 1;
 }
 
+/* On a busy machine the time may be over before the first signal comes. */
+static int is_over(void)
+{
+	return now_ns() >= end_ns && LOAD(&nr_handled) >= nr_wanted;
+}
+
 static void destroys(int sig)
 {
 	(void)sig;
@@ -104,7 +110,7 @@ static void *spins(void *arg)
 			ADD(&abi_failures, 1);
 		}
 		CHECK(spin_in_red_zone((int)seed));
-	} while (now_ns() < end_ns);
+	} while (!is_over());
 	free(s);
 	return NULL;
 }
@@ -116,7 +122,7 @@ static void *signals_all(void *arg)
 		for (int i = 0; i < NR; i++)
 			(void)pthread_kill(threads[i], SIGUSR1);
 		sleep_ns(MS);
-	} while (now_ns() < end_ns);
+	} while (!is_over());
 	return arg;
 }
 
@@ -125,6 +131,7 @@ static void run(const char *name, int has_signals)
 	pthread_t killer;
 
 	end_ns = now_ns() + RUN_NS;
+	nr_wanted = has_signals;
 	for (intptr_t i = 0; i < NR; i++)
 		threads[i] = start(spins, (void *)(i * 1000));
 	if (has_signals)
@@ -148,7 +155,6 @@ int main(void)
 	sigaction(SIGUSR1, &sa, NULL);
 	run("preempted", 0);
 	run("preempted, with handlers that destroy all registers", 1);
-	CHECK(nr_handled > 0);
 	return finish();
 }
 #else
