@@ -19,6 +19,9 @@
 #include <linux/eventpoll.h>
 #include <linux/poll.h>
 
+#define USUAL_SLACK_NS                                                                             \
+	(50 * WF_US) /* of a kernel thread, unless its program was started with another */
+
 static void pass_on(int set)
 {
 	struct pollfd p = { .fd = set, .events = POLLIN };
@@ -43,6 +46,9 @@ static bool wait_directly(const struct wf_frame *f, int64_t deadline, long *out)
 	struct __kernel_timespec left;
 	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f), 0, 0, 0 };
 
+	/* The kernel would be late by the slack of our kernel thread. */
+	if (deadline != WF_NEVER && lx_self()->timer_slack_ns < USUAL_SLACK_NS)
+		return false;
 	if (!wf_direct_may_begin() || wf_load_relaxed(&is_missing) ||
 	    !wf_fd_leave_poller((int)WF_ARG0(f)))
 		return false;
