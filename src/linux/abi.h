@@ -352,6 +352,8 @@ struct lx_config {
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
 };
 extern struct lx_config lx_config;
+/* Why a program whose rings the main kernel thread owns stays native; NULL: it need not. Before the first thread. */
+const char *lx_uring_of_main(void);
 bool lx_start(void);
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);

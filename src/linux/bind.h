@@ -12,7 +12,8 @@
 #define LX_BIND_POLICY 1u
 #define LX_BIND_AFFINITY 2u
 #define LX_BIND_NICE 4u
-#define LX_BIND_STATE 8u /* something that cannot be undone */
+#define LX_BIND_STATE 8u  /* something that cannot be undone */
+#define LX_BIND_URING 16u /* a ring of io_uring belongs to it; not inherited */
 
 /* The caller is bound when this returns. */
 void lx_bind_for(uint32_t reason);

@@ -163,6 +163,9 @@ bool lx_start(void)
 		return refuse("threads were made before weft could see them");
 	if (native_why)
 		return refuse(native_why);
+	why = lx_uring_of_main();
+	if (why)
+		return refuse(why);
 	why = lx_config.prepare();
 	if (why)
 		return refuse(why);

@@ -15,13 +15,6 @@ static long pass(struct wf_frame *f)
 	return lx_blocking(f, false);
 }
 
-/* What was submitted ends with the kernel thread that did it. */
-static long submit(struct wf_frame *f)
-{
-	wf_kthread_tie();
-	return lx_blocking(f, false);
-}
-
 /* Interrupted calls are restarted by us, so the kernel has nothing to go on with. */
 static long restart_nothing(struct wf_frame *f)
 {
@@ -193,8 +186,9 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_fanotify_init] = { sysc_new_fd },
 	[__NR_userfaultfd] = { sysc_new_fd },
 	[__NR_pidfd_getfd] = { sysc_new_fd },
-	[__NR_io_uring_setup] = { sysc_new_fd },
-	[__NR_io_uring_enter] = { submit },
+	[__NR_io_uring_setup] = { sysc_io_uring_setup },
+	[__NR_io_uring_enter] = { sysc_io_uring_enter },
+	[__NR_io_uring_register] = { sysc_io_uring_register },
 	[__NR_io_pgetevents] = { pass },
 	[__NR_msync] = { sysc_disk },
 	[__NR_sync_file_range] = { sysc_disk },

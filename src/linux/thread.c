@@ -50,7 +50,7 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	lx_sched_inherit(t, parent);
 	t->timer_slack_ns = t->default_slack_ns = parent->timer_slack_ns;
 	t->has_ioprio = false;
-	t->binds = wf_load_relaxed(&parent->binds);
+	t->binds = wf_load_relaxed(&parent->binds) & ~LX_BIND_URING;
 	lx_signal_thread_init(t, parent);
 }
 
@@ -70,7 +70,7 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 		return -EFAULT;
 	}
 	/* What the kernel keeps of the parent, its own kernel thread hands down. */
-	if (wf_is_bound(&parent->base) && wf_bind_new(base) < 0) {
+	if (wf_is_bound(&parent->base) && t->binds && wf_bind_new(base) < 0) {
 		wf_thread_free(base);
 		return -EAGAIN;
 	}
