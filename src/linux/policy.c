@@ -193,10 +193,37 @@ long sysc_sched_getparam(struct wf_frame *f)
 	return t ? wf_arch_copy((void *)WF_ARG1(f), &t->priority, sizeof(t->priority)) : -ESRCH;
 }
 
-/* The processors that this process may use at all: those of the door, which never changes them. */
-static long allowed(uint64_t *mask, size_t bytes)
+/* The processors on which unbound threads run: those of the door, which never changes them. */
+static long usual(uint64_t *mask, size_t bytes)
 {
 	return sys3(__NR_sched_getaffinity, wf_rt.door->tid, bytes, mask);
+}
+
+/*
+ * What of want a thread may have. Who started the program may have left it fewer processors than it may use
+ * (taskset): the kernel knows, and is asked by trying.
+ */
+static long may_have(uint64_t *want, const uint64_t *have, size_t words)
+{
+	uint64_t now[ARRAY_LEN(((struct lx_thread *)0)->affinity)] = { 0 };
+	bool any = false, is_more = false;
+	long ret = 0;
+
+	for (size_t i = 0; i < words; i++) {
+		is_more |= (want[i] & ~have[i]) != 0;
+		any |= want[i] != 0;
+	}
+	if (!is_more)
+		return any ? 0 : -EINVAL;
+	if (sys3(__NR_sched_getaffinity, 0, sizeof(now), now) < 0)
+		return -EINVAL;
+	ret = sys3(__NR_sched_setaffinity, 0, words * sizeof(*want), want);
+	if (ret < 0)
+		return ret;
+	__builtin_memset(want, 0, words * sizeof(*want));
+	(void)sys3(__NR_sched_getaffinity, 0, words * sizeof(*want), want);
+	(void)sys3(__NR_sched_setaffinity, 0, sizeof(now), now);
+	return 0;
 }
 
 static bool is_equal(const uint64_t *a, const uint64_t *b)
@@ -213,8 +240,7 @@ long sysc_sched_setaffinity(struct wf_frame *f)
 	struct lx_thread *t = lx_sched_named((uint32_t)WF_ARG0(f), &foreign);
 	uint64_t want[ARRAY_LEN(t->affinity)] = { 0 }, have[ARRAY_LEN(t->affinity)] = { 0 };
 	size_t bytes = WF_MIN(WF_ARG1(f), sizeof(want));
-	bool any = false;
-	long ret = 0;
+	long ret;
 
 	if (foreign)
 		return lx_raw(f);
@@ -222,14 +248,11 @@ long sysc_sched_setaffinity(struct wf_frame *f)
 		return -EFAULT;
 	if (!t)
 		return -ESRCH;
-	if (allowed(have, sizeof(have)) < 0)
+	if (usual(have, sizeof(have)) < 0)
 		return -EINVAL;
-	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
-		want[i] &= have[i];
-		any |= want[i] != 0;
-	}
-	if (!any)
-		return -EINVAL;
+	ret = may_have(want, have, ARRAY_LEN(want));
+	if (ret < 0)
+		return ret;
 	__builtin_memcpy(t->affinity, want, sizeof(want));
 	t->has_affinity = true;
 	if (lx_bind_tid(t))
@@ -258,7 +281,7 @@ long sysc_sched_getaffinity(struct wf_frame *f)
 		return lx_raw(f);
 	if (WF_ARG1(f) % sizeof(mask[0]))
 		return -EINVAL;
-	bytes = allowed(mask, WF_MIN((uint32_t)WF_ARG1(f), sizeof(mask)));
+	bytes = usual(mask, WF_MIN((uint32_t)WF_ARG1(f), sizeof(mask)));
 	if (bytes < 0)
 		return bytes;
 	if (!t)
