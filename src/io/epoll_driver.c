@@ -467,15 +467,18 @@ int wf_epoll_init(void)
 	return (int)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_ADD, io.wake_fd, &ev);
 }
 
-void wf_epoll_forget(void)
+static void forget_fd(int fd, bool is_others)
 {
-	wf_uses_forget();
-	if (io.epoll_fd >= 0)
-		(void)sys_close(io.epoll_fd);
-	if (io.wake_fd >= 0)
-		(void)sys_close(io.wake_fd);
-	if (io.timer_fd >= 0)
-		(void)sys_close(io.timer_fd);
+	if (fd >= 0 && !is_others)
+		(void)sys_close(fd);
+}
+
+void wf_epoll_forget(bool are_others)
+{
+	wf_uses_forget(are_others);
+	forget_fd(io.epoll_fd, are_others);
+	forget_fd(io.wake_fd, are_others);
+	forget_fd(io.timer_fd, are_others);
 	sys_unmap(io.table, sizeof(struct fd_entry) * WF_MAX_FDS);
 	io = (typeof(io)){ .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
 }

@@ -129,6 +129,7 @@ struct wf_io_driver;
 extern const struct wf_io_driver wf_epoll_driver;
 /* 0 or -errno. In a fork child: wf_epoll_forget() first. */
 int wf_epoll_init(void);
-void wf_epoll_forget(void);
+/* are_others: a process with the same table goes on using the descriptors, so they stay open. */
+void wf_epoll_forget(bool are_others);
 
 #endif

@@ -63,7 +63,7 @@ WF_INLINE bool wf_fdtab_is_blank(const struct fd_entry *e)
 
 /* A duplicate of fd at a high number, out of the way of the program's; or -errno. */
 int wf_fdtab_dup_high(int fd);
-void wf_uses_forget(void);
+void wf_uses_forget(bool are_others);
 /* Under the entry's lock: a new file has the number, or none. */
 void wf_fdtab_reset_facts(struct fd_entry *e);
 

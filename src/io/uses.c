@@ -175,9 +175,9 @@ void wf_fd_use_done(struct wf_fd_use *u)
 	}
 }
 
-void wf_uses_forget(void)
+void wf_uses_forget(bool are_others)
 {
-	for (int i = 0; i < MAX_KEPT; i++)
+	for (int i = 0; i < MAX_KEPT && !are_others; i++)
 		if (kept[i].nr_uses)
 			(void)sys_close(kept[i].fd);
 	__builtin_memset(kept, 0, sizeof(kept));

@@ -122,6 +122,7 @@ struct lx_process {
 	int32_t base_priority, base_nice;
 	uint32_t
 		nr_held; /* (a) threads in a real call that is certain to last, each on a kernel thread */
+	bool is_ending;    /* (a) a signal ends the process, and on_exit was called */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
@@ -260,6 +261,8 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context);
 void lx_signal_unforward(struct wf_siginfo *info);
 bool lx_signal_is_ignored(int sig);
 bool lx_signal_default_ignores(int sig);
+/* Stops the process, or ends it and does not return. */
+void lx_signal_default_action(int sig, struct wf_siginfo *info);
 /* A stop signal ends what is pending of SIGCONT, and the other way round. */
 void lx_signal_prepare(int sig);
 /* Drop what is pending of set, everywhere. */
@@ -357,6 +360,7 @@ const char *lx_uring_of_main(void);
 bool lx_start(void);
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
-void lx_forget(void);
+/* In the child of a fork. shares_files: it has the table of descriptors in common with its parent. */
+void lx_forget(bool shares_files);
 
 #endif

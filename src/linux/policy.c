@@ -14,6 +14,8 @@
 #include <linux/sched.h>
 
 #define RLIMIT_NICE 13
+#define PRIO_PGRP 1
+#define PRIO_USER 2
 #define DOOR_PRIORITY 99
 
 struct lx_thread *lx_sched_named(uint32_t tid, bool *out_foreign)
@@ -82,9 +84,11 @@ static void set_level(struct lx_thread *t)
 	wf_store_relaxed(&t->base.level, (uint8_t)WF_MAX(0, WF_MIN(level, WF_LEVELS - 1)));
 }
 
-/* The workers cannot stand in for it. */
-static bool needs_own(uint32_t policy, int priority)
+/* The workers cannot stand in for it; and a kernel thread that has a policy of its own keeps to its thread. */
+static bool needs_own(const struct lx_thread *t, uint32_t policy, int priority)
 {
+	if (lx_bind_tid(t) && policy != lx.base_policy)
+		return true;
 	if (lx_sched_is_realtime(lx.base_policy))
 		return lx_sched_plain(policy) != lx_sched_plain(lx.base_policy) ||
 		       priority != lx.base_priority;
@@ -109,7 +113,7 @@ long lx_sched_set_policy(struct lx_thread *t, uint32_t policy, int priority)
 {
 	uint32_t old_policy = t->policy;
 	int old_priority = t->priority;
-	bool needs = needs_own(policy, priority), is_own = t == lx_self();
+	bool needs = needs_own(t, policy, priority), is_own = t == lx_self();
 	long ret = check_policy(policy, priority);
 
 	if (ret < 0)
@@ -127,7 +131,7 @@ long lx_sched_set_policy(struct lx_thread *t, uint32_t policy, int priority)
 	if (ret < 0) {
 		t->policy = old_policy;
 		t->priority = old_priority;
-		needs = needs_own(old_policy, old_priority);
+		needs = needs_own(t, old_policy, old_priority);
 	}
 	set_level(t);
 	if (!needs && is_own)
@@ -136,7 +140,8 @@ long lx_sched_set_policy(struct lx_thread *t, uint32_t policy, int priority)
 		lx_bind_other_no_longer(t, LX_BIND_POLICY);
 	else if (!is_own)
 		lx_bind_other(t, LX_BIND_POLICY);
-	if (needs && ret == 0)
+	if (ret == 0 && needs &&
+	    (lx_sched_is_realtime(policy) || lx_sched_is_realtime(lx.base_policy)))
 		raise_door();
 	return ret;
 }
@@ -331,6 +336,47 @@ void lx_sched_set_nice(struct lx_thread *t, int nice)
 		lx_bind_no_longer_for(LX_BIND_NICE);
 }
 
+void lx_sched_show_kernel(void)
+{
+	struct lx_thread *self = lx_self();
+
+	if (self->nice != lx.base_nice)
+		lx_bind_for(LX_BIND_NICE);
+	if (self->policy != lx.base_policy && !lx_bind_tid(self))
+		lx_bind_for(LX_BIND_POLICY);
+}
+
+/* All processes of a group or of a user, and all threads of each. */
+static bool is_one_of(int which, int who)
+{
+	if (which == PRIO_PGRP)
+		return !who || who == sys1(__NR_getpgid, 0);
+	return which == PRIO_USER && (!who || who == sys0(__NR_getuid));
+}
+
+/* The kernel has done so for all kernel threads; which of ours it should have refused is told by what they had. */
+static long set_nice_of_all(int nice, long ret)
+{
+	bool may = lx_sched_may_be_nice(nice);
+	uint32_t n = wf_thread_slots();
+
+	if (ret < 0)
+		return ret;
+	lx.base_nice = nice;
+	for (uint32_t i = 0; i < n; i++) {
+		struct lx_thread *t = lx_of(wf_thread_slot(i));
+		enum wf_state s = wf_state_of(wf_load_acquire(&t->base.state));
+
+		if (s == WF_FREE || s == WF_DEAD)
+			continue;
+		if (nice < t->nice && !may)
+			ret = -EACCES;
+		else
+			lx_sched_set_nice(t, nice);
+	}
+	return ret;
+}
+
 static bool is_about_ours(struct wf_frame *f, struct lx_thread **out)
 {
 	uint32_t who = (uint32_t)WF_ARG1(f);
@@ -346,6 +392,8 @@ long sysc_setpriority(struct wf_frame *f)
 	int nice = WF_MAX(-20, WF_MIN(19, (int)WF_ARG2(f)));
 	struct lx_thread *t;
 
+	if (is_one_of((int)WF_ARG0(f), (int)WF_ARG1(f)))
+		return set_nice_of_all(nice, lx_raw(f));
 	if (!is_about_ours(f, &t))
 		return lx_raw(f);
 	if (!t)

@@ -14,6 +14,8 @@ uint32_t lx_sched_plain(uint32_t policy);
 bool lx_sched_is_realtime(uint32_t policy);
 /* Validated as the kernel does: 0 or -errno. */
 long lx_sched_set_policy(struct lx_thread *t, uint32_t policy, int priority);
+/* Before the caller executes a program, which inherits what the kernel has of it. */
+void lx_sched_show_kernel(void);
 void lx_sched_set_nice(struct lx_thread *t, int nice);
 /* May the caller have so low a nice value? */
 bool lx_sched_may_be_nice(int nice);

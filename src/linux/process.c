@@ -8,7 +8,9 @@
 #include "arch/arch.h"
 #include "io/fd.h"
 #include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/policy.h"
 #include "linux/ring.h"
 #include "sched/bind.h"
 
@@ -20,15 +22,61 @@
 long wf_arch_raw_clone(long nr, long a, long b, long c, long d, long e);
 WF_NORETURN void wf_arch_gate_leave(struct wf_frame *f);
 
-/* In the child of a fork: become native on the very stack and registers of the caller. */
-WF_NORETURN static void become_native(struct wf_frame *f)
+/* What a child has of the thread that makes it, where the kernel gives it what our kernel thread has. */
+struct wf_child {
+	uint64_t mask;
+	bool is_ours, is_nice, has_policy;
+	int32_t nice, policy, priority;
+};
+
+_Static_assert(sizeof(struct wf_child) <= WF_CHILD_BYTES, "gate.S relies on it");
+
+static struct wf_child child_of_self(void)
 {
-	uint64_t mask = lx_self()->sig_mask;
+	const struct lx_thread *self = wf_self_kthread() ? lx_self() : NULL;
+
+	if (!self)
+		return (struct wf_child){ 0 };
+	return (struct wf_child){
+		.mask = self->sig_mask,
+		.is_ours = true,
+		.is_nice = !lx_bind_tid(self) && self->nice != lx.base_nice,
+		.has_policy = !lx_bind_tid(self) && self->policy != lx.base_policy,
+		.nice = self->nice,
+		.policy = (int32_t)lx_sched_plain(self->policy),
+		.priority = self->priority,
+	};
+}
+
+/* The first thing that a child does; the mask last, since handlers may run then. */
+void wf_linux_child_begin(const struct wf_child *c)
+{
+	if (!c->is_ours)
+		return;
+	if (c->has_policy)
+		(void)sys3(__NR_sched_setscheduler, 0, c->policy, &c->priority);
+	if (c->is_nice)
+		(void)sys3(__NR_setpriority, 0, 0, c->nice);
+	(void)sys_sigprocmask(SIG_SETMASK, &c->mask, NULL);
+}
+
+/* On the stack of the thread, which waits for us. */
+void wf_linux_vfork_child(void)
+{
+	const struct wf_child c = child_of_self();
+
+	wf_linux_child_begin(&c);
+}
+
+/* In the child of a fork: become native on the registers in f, which is where its stack ends. */
+WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
+{
+	const struct wf_child c = child_of_self();
 
 	lx_signal_restore_kernel(lx_self());
 	wf_arch_set_self(NULL);
-	lx_forget();
-	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
+	lx_forget(shares_files);
+	wf_linux_child_begin(&c);
 	f->rax = 0;
 	wf_arch_gate_leave(f);
 }
@@ -49,7 +97,7 @@ static void take_slack_back(long own)
 		(void)sys2(__NR_prctl, PR_SET_TIMERSLACK, own);
 }
 
-static long fork_process(struct wf_frame *f)
+static long fork_process(struct wf_frame *f, uint64_t flags)
 {
 	long pid, slack;
 
@@ -59,7 +107,41 @@ static long fork_process(struct wf_frame *f)
 	slack = lend_slack();
 	pid = lx_raw(f);
 	if (pid == 0)
-		become_native(f);
+		become_native(f, flags & CLONE_FILES);
+	take_slack_back(slack);
+	return pid;
+}
+
+/* The kernel knows the structure by its size; ours may be older than the program's. */
+static long clone3_bytes(const struct wf_frame *f)
+{
+	return (long)WF_MIN(WF_ARG1(f), sizeof(struct clone_args));
+}
+
+/*
+ * A child with memory of its own that is to run on another stack: it becomes native on a copy of ours, as after
+ * fork(), and then goes there.
+ */
+static long fork_to_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
+			  const struct clone_args *args)
+{
+	struct wf_frame *frame = wf_frame_at(sp);
+	struct clone_args own;
+	long pid, slack = lend_slack();
+
+	wf_fd_all_shared();
+	if (args) {
+		own = *args;
+		own.stack = own.stack_size = 0;
+		pid = sys2(__NR_clone3, &own, clone3_bytes(f));
+	} else {
+		pid = sys5(__NR_clone, WF_ARG0(f), 0, WF_ARG2(f), WF_ARG3(f), WF_ARG4(f));
+	}
+	if (pid == 0) {
+		if (wf_arch_copy(frame, f, sizeof(*f)) < 0)
+			(void)sys1(__NR_exit_group, 128 + SIGSEGV);
+		become_native(frame, flags & CLONE_FILES);
+	}
 	take_slack_back(slack);
 	return pid;
 }
@@ -73,10 +155,13 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 {
 	struct wf_frame *frame = wf_frame_at(sp);
 	bool is_ours = wf_self_kthread() != NULL;
+	char *start = (char *)frame - WF_CHILD_BYTES;
+	const struct wf_child child = child_of_self();
 	struct clone_args own;
 	long ret, slack = 0;
 
-	if (wf_arch_copy(frame, f, sizeof(*f)) < 0)
+	if (wf_arch_copy(frame, f, sizeof(*f)) < 0 ||
+	    wf_arch_copy(start, &child, sizeof(child)) < 0)
 		return -EFAULT;
 	wf_fd_all_shared();
 	if (is_ours && flags & CLONE_VM && !(flags & CLONE_VFORK))
@@ -87,10 +172,10 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	}
 	if (args) {
 		own = *args;
-		own.stack_size = (uintptr_t)frame - own.stack;
-		ret = wf_arch_raw_clone(__NR_clone3, (long)&own, (long)WF_ARG1(f), 0, 0, 0);
+		own.stack_size = (uintptr_t)start - own.stack;
+		ret = wf_arch_raw_clone(__NR_clone3, (long)&own, clone3_bytes(f), 0, 0, 0);
 	} else {
-		ret = wf_arch_raw_clone(__NR_clone, (long)flags, (long)frame, (long)WF_ARG2(f),
+		ret = wf_arch_raw_clone(__NR_clone, (long)flags, (long)start, (long)WF_ARG2(f),
 					(long)WF_ARG3(f), (long)WF_ARG4(f));
 	}
 	if (is_ours) {
@@ -104,17 +189,19 @@ long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 		      const struct clone_args *args)
 {
 	wf_kthread_tie();
-	if (!(flags & CLONE_VM))
-		return sp ? clone_with_stack(f, flags, sp, args) : fork_process(f);
-	if (!sp)
+	if (!sp && flags & CLONE_VM)
 		return -EINVAL; /* two processes on one stack: only vfork() itself can do that */
+	if (!sp)
+		return fork_process(f, flags);
+	if (wf_self_kthread() && !(flags & CLONE_VM))
+		return fork_to_stack(f, flags, sp, args);
 	return clone_with_stack(f, flags, sp, args);
 }
 
 long sysc_fork(struct wf_frame *f)
 {
 	wf_kthread_tie();
-	return fork_process(f);
+	return fork_process(f, 0);
 }
 
 /* vfork() is made by gate.S itself: the child borrows our stack, so no frame of ours may be live. */
@@ -123,7 +210,6 @@ void wf_linux_vfork_begin(struct wf_frame *f)
 	(void)f;
 	wf_fd_all_shared();
 	wf_kthread_tie();
-	wf_self_kthread()->fork_mask = lx_self()->sig_mask;
 	wf_call_enter(true);
 }
 
@@ -162,6 +248,7 @@ static long exec(struct wf_frame *f)
 	uint64_t mask = self->sig_mask, worker = wf_worker_sigmask();
 	long ret;
 
+	lx_sched_show_kernel();
 	/*
 	 * The new program inherits the real mask, and what is pending for the process. The other kernel threads
 	 * end when the call succeeds, the door too: it must not hold a signal that it is about to put back.

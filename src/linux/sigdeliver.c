@@ -67,7 +67,7 @@ static void stop_process(int sig)
 }
 
 /* The kernel performs it: unblocked here for an instant, raised for this very kernel thread. */
-static void default_action(int sig, struct wf_siginfo *info)
+void lx_signal_default_action(int sig, struct wf_siginfo *info)
 {
 	struct sys_sigaction dfl = { 0 };
 	uint64_t set = lx_bit(sig);
@@ -78,7 +78,7 @@ static void default_action(int sig, struct wf_siginfo *info)
 		return;
 	}
 	lx_robust_walk_all(lx_futex_owner_died);
-	if (lx.on_exit)
+	if (!wf_exchange(&lx.is_ending, true) && lx.on_exit)
 		lx.on_exit();
 	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info) < 0)
 		(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
@@ -147,7 +147,7 @@ static void frame_is_unwritable(struct lx_thread *t, int sig)
 
 	if (sig == SIGSEGV || handler == SIG_DFL || handler == SIG_IGN ||
 	    t->sig_mask & lx_bit(SIGSEGV))
-		default_action(SIGSEGV, &info);
+		lx_signal_default_action(SIGSEGV, &info);
 	lx_pending_push_front(&t->pending, SIGSEGV, &info);
 }
 
@@ -162,7 +162,7 @@ static struct wf_sigframe *next_frame(struct lx_thread *t, uintptr_t sp, uintptr
 
 	while ((sig = next_signal(t, info, act))) {
 		if (act->handler == SIG_DFL) {
-			default_action(sig, info);
+			lx_signal_default_action(sig, info);
 			continue;
 		}
 		frame = place_frame(t, act, sp, here, fp_bytes, out_fp);
@@ -482,7 +482,7 @@ static bool take_from_call(struct lx_thread *t, int sig, const struct wf_siginfo
 	if (handler == SIG_DFL || handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
 		struct wf_siginfo copy = *info;
 
-		default_action(sig, &copy); /* forced: neither ignored nor put off */
+		lx_signal_default_action(sig, &copy); /* forced: neither ignored nor put off */
 	}
 	lx_pending_push_front(&t->pending, sig, info);
 	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);

@@ -225,6 +225,43 @@ static bool may_stay(int sig, bool had_some)
 	return had_some && !lx_signalfd_shows(sig) && !wf_load_seq_cst(&lx.main->is_mask_unknown);
 }
 
+#define CORE_SIGNALS                                                                               \
+	(lx_bit(SIGQUIT) | lx_bit(SIGILL) | lx_bit(SIGTRAP) | lx_bit(SIGABRT) | lx_bit(SIGBUS) |   \
+	 lx_bit(SIGFPE) | lx_bit(SIGSEGV) | lx_bit(SIGXCPU) | lx_bit(SIGXFSZ) | lx_bit(SIGSYS))
+#define STOP_SIGNALS (lx_bit(SIGTSTP) | lx_bit(SIGTTIN) | lx_bit(SIGTTOU))
+
+/* t, or if it is in a critical section of libc's any other, could take the signal right now. */
+static bool is_open_to_any(struct lx_thread *t, int sig)
+{
+	uint32_t n = wf_thread_slots();
+
+	if (!(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)))
+		return true;
+	for (uint32_t i = 0; i < n; i++) {
+		t = lx_of(wf_thread_slot(i));
+		if (wants(t, sig) && !(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A signal that is t's and ends the process does so at once, as on Linux, and not when t runs: there may be no kernel
+ * thread for it any more. Not one with a core, which begins with the thread that took it, while t can run.
+ */
+static void end_if_fatal(struct lx_thread *t, int sig, const struct wf_siginfo *info)
+{
+	struct wf_siginfo copy = *info;
+
+	if (wf_load_seq_cst(&lx.action[sig].handler) != SIG_DFL || lx_signal_default_ignores(sig) ||
+	    STOP_SIGNALS & lx_bit(sig) || wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig) ||
+	    !is_open_to_any(t, sig) ||
+	    (CORE_SIGNALS & lx_bit(sig) && wf_load_relaxed(&wf_rt.nr_kthreads) < WF_MAX_KTHREADS))
+		return;
+	copy.signo = sig;
+	lx_signal_default_action(sig, &copy);
+}
+
 void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread *first)
 {
 	struct lx_thread *t;
@@ -236,6 +273,8 @@ void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread 
 	had_some = wf_load_seq_cst(&lx.shared.set) & lx_bit(sig);
 	(void)lx_pending_add(&lx.shared, sig, info, false);
 	t = first && wants(first, sig) ? first : lx_signal_choose(sig, NULL);
+	if (t)
+		end_if_fatal(t, sig, info);
 	if (t)
 		lx_signal_notify(t);
 	else if (!may_stay(sig, had_some || info->code == SI_TIMER))
@@ -275,6 +314,7 @@ long lx_signal_send_self(int sig, const struct wf_siginfo *info)
 	WF_TRACE(wf_self_kthread(), WF_EV_SIGNAL, sig, 0);
 	t = lx_signal_choose(sig, self);
 	if (t) {
+		end_if_fatal(t, sig, info);
 		lx_signal_notify(t);
 	} else {
 		(void)wf_fetch_or(&lx.to_park, bit);

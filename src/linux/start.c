@@ -187,7 +187,7 @@ bool lx_start(void)
 				lx_config.min_sigstack);
 	if (!main) {
 		(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
-		wf_epoll_forget();
+		wf_epoll_forget(false);
 		return refuse("out of memory");
 	}
 	adopt_main(lx_of(main), mask);
@@ -200,10 +200,10 @@ bool lx_start(void)
 	return true;
 }
 
-void lx_forget(void)
+void lx_forget(bool shares_files)
 {
 	wf_arch_gate_on = 0;
-	wf_epoll_forget();
+	wf_epoll_forget(shares_files);
 	wf_ring_forget();
 	lx_timer_forget();
 	lx_poll_forget();

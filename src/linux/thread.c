@@ -152,8 +152,9 @@ long sysc_clone3(struct wf_frame *f)
 			return -E2BIG;
 	}
 	/* The rest of what the kernel refuses is a process to us, so the kernel sees it. */
-	if (is_thread(args.flags) &&
-	    (args.exit_signal || !(args.flags & CLONE_SIGHAND) || (args.stack && !args.stack_size)))
+	if (args.stack && !args.stack_size)
+		return -EINVAL;
+	if (is_thread(args.flags) && (args.exit_signal || !(args.flags & CLONE_SIGHAND)))
 		return -EINVAL;
 	r = (struct clone_request){
 		.flags = args.flags,
@@ -168,6 +169,17 @@ long sysc_clone3(struct wf_frame *f)
 	return lx_clone_process(f, args.flags | args.exit_signal, args.stack ? r.sp : 0, &args);
 }
 
+WF_NORETURN static void end_process(int status)
+{
+	/* The kernel knows no list but main's: locks shared with other processes would stay held. */
+	lx_robust_walk_all(lx_futex_owner_died);
+	if (lx.on_exit)
+		lx.on_exit();
+	for (;;)
+		(void)sys1(__NR_exit_group, status);
+}
+
+/* The status of a process whose threads have all ended by themselves is that of the last. */
 long sysc_exit(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
@@ -176,7 +188,7 @@ long sysc_exit(struct wf_frame *f)
 	lx_robust_walk(self, lx_futex_owner_died);
 	lx_signal_thread_exit(self);
 	if (wf_fetch_sub(&lx.nr_threads, 1u) == 1)
-		(void)sysc_exit_group(f);
+		end_process((int)WF_ARG0(f));
 	WF_TRACE(k, WF_EV_EXIT, 0, 0);
 	wf_store_release(&self->base.state, WF_DEAD);
 	wf_worker_switch_last(k, WF_PREV_DEAD);
@@ -195,11 +207,7 @@ void lx_thread_exited(struct wf_thread *base)
 
 long sysc_exit_group(struct wf_frame *f)
 {
-	/* The kernel knows no list but main's: locks shared with other processes would stay held. */
-	lx_robust_walk_all(lx_futex_owner_died);
-	if (lx.on_exit)
-		lx.on_exit();
-	return lx_raw(f);
+	end_process((int)WF_ARG0(f));
 }
 
 long sysc_gettid(struct wf_frame *f)

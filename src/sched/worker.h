@@ -36,7 +36,6 @@ struct wf_kthread {
 	struct wf_kthread *self; /* (c) */
 	/* (o) thread whose context is loaded, NULL in the scheduler's own context */
 	struct wf_thread *cur;
-	uint64_t fork_mask;       /* (o) signal mask that a vfork child starts with */
 	struct wf_worker *worker; /* (a) NULL: a spare, or its worker was taken during a call */
 	void *loop_sp;            /* (o) the scheduler's own context, while a thread runs */
 	struct wf_thread *prev;   /* (o) switched away from, not yet dealt with */
@@ -83,7 +82,6 @@ struct wf_kthread {
 
 _Static_assert(offsetof(struct wf_kthread, self) == WF_KT_SELF, "gate.S relies on it");
 _Static_assert(offsetof(struct wf_kthread, cur) == WF_KT_CUR, "gate.S relies on it");
-_Static_assert(offsetof(struct wf_kthread, fork_mask) == WF_KT_FORK_MASK, "gate.S relies on it");
 
 struct wf_worker {
 	struct wf_kthread *kthread;    /* (a) carrier, NULL while vacant */

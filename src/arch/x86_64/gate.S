@@ -315,23 +315,32 @@ FUNC(wf_arch_gate_leave)
 	jmp	wf_arch_gate_exit_begin
 	.cfi_endproc
 
-	/* In the child: the program's own signal mask, and no weft identity. */
+	/* In the child: what is the program's own again, and no weft identity. libc keeps something in rdi. */
 .Lvfork_child:
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	.cfi_register %rip, %rdx
-	movq	%rdi, %r8
-	movq	%rdx, %rcx
-	movq	%gs:WF_KT_SELF, %rsi
-	addq	$WF_KT_FORK_MASK, %rsi
-	movl	$2, %edi
-	pushq	%rcx
-	xorl	%edx, %edx
-	movl	$8, %r10d
-	movl	$14, %eax
-	syscall
+	PUSH	%rdx
+	.cfi_rel_offset %rip, 0
+	PUSH	%rdi
+	PUSH	%r9
+	PUSH_SAVED %rbx
+	movq	%rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	andq	$-16, %rsp
+	call	wf_linux_vfork_child
+	movq	%rbx, %rsp
+	.cfi_def_cfa_register %rsp
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	popq	%r9
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
 	popq	%r11
-	movq	%r8, %rdi
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %r11
 	xorl	%eax, %eax
 	wrgsbase %rax
 	leaq	WF_RED_ZONE(%rsp), %rsp
@@ -352,8 +361,8 @@ FUNC(wf_arch_gate_thread_start)
 END_FUNC(wf_arch_gate_thread_start)
 
 /*
- * long wf_arch_raw_clone(nr, a, b, c, d, e): a clone whose child may run on another stack that already holds
- * a copy of the caller's frame at its top (rsp = frame there), and which leaves the gate natively.
+ * long wf_arch_raw_clone(nr, a, b, c, d, e): a clone whose child runs on another stack, at whose end lie what it has
+ * to do first (struct wf_child, rsp) and behind that a copy of the caller's frame; it leaves the gate natively.
  * rdi=nr rsi=a rdx=b rcx=c r8=d r9=e
  */
 FUNC(wf_arch_raw_clone)
@@ -370,8 +379,14 @@ FUNC(wf_arch_raw_clone)
 	ret
 	.cfi_endproc
 1:	.cfi_startproc
-	CFI_IN_FRAME %rsp
+	leaq	WF_CHILD_BYTES(%rsp), %rbx
+	CFI_IN_FRAME %rbx
 	wrgsbase %rax
+	movq	%rsp, %rdi
+	andq	$-16, %rsp
+	call	wf_linux_child_begin
+	movq	%rbx, %rsp
+	CFI_IN_FRAME %rsp
 	RESTORE_CALLEE_AND_ARGS
 	xorl	%eax, %eax
 	leaq	WF_FRAME_BYTES + WF_RED_ZONE(%rsp), %rsp

@@ -8,7 +8,6 @@
 /* struct wf_kthread */
 #define WF_KT_SELF 0
 #define WF_KT_CUR 8
-#define WF_KT_FORK_MASK 16
 
 /* struct wf_thread */
 #define WF_T_SP 0
@@ -34,6 +33,7 @@
 #define WF_FRAME_NEXT 120
 #define WF_FRAME_BYTES 128
 #define WF_FRAME_KEEPS_BIT 63 /* of resume, until C code has seen it */
+#define WF_CHILD_BYTES 32     /* below the frame on the stack of a child: struct wf_child */
 
 #define WF_RED_ZONE 128
 
