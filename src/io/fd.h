@@ -18,7 +18,6 @@
 #define WF_IO_FD_H
 
 #include "base/list.h"
-#include "base/spin.h"
 
 #include <stdint.h>
 

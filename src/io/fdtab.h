@@ -7,6 +7,7 @@
 #ifndef WF_IO_FDTAB_H
 #define WF_IO_FDTAB_H
 
+#include "base/spin.h"
 #include "io/fd.h"
 
 enum fd_file_note {

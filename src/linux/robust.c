@@ -13,13 +13,14 @@ struct head {
 };
 
 /* The lowest bit of a link says that the lock inherits priorities. */
-static void tell(lx_robust_died *died, uintptr_t entry, const struct head *head, bool is_pending,
-		 uint32_t tid)
+static void tell(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid),
+		 uintptr_t entry, const struct head *head, bool is_pending, uint32_t tid)
 {
 	died((uint32_t *)((entry & ~1ul) + (uintptr_t)head->offset), entry & 1, is_pending, tid);
 }
 
-void lx_robust_walk(struct lx_thread *t, lx_robust_died *died)
+void lx_robust_walk(struct lx_thread *t,
+		    void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid))
 {
 	struct head head;
 	uintptr_t entry, next;
@@ -39,7 +40,7 @@ void lx_robust_walk(struct lx_thread *t, lx_robust_died *died)
 		tell(died, head.pending, &head, true, lx_tid(t));
 }
 
-void lx_robust_walk_all(lx_robust_died *died)
+void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid))
 {
 	uint32_t n = wf_thread_slots();
 

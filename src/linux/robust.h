@@ -6,18 +6,17 @@
 #include "linux/abi.h"
 
 /*
- * The owner tid of the futex at addr ended. is_pending: it was about to take or to release it, and may have
- * released it without a word to those who wait.
+ * Call died() for each lock that t holds, the oldest last, by the list that it has registered: the owner tid of the
+ * futex at addr ended. is_pending: it was about to take or to release it, and may have released it without a word
+ * to those who wait.
  */
-typedef void lx_robust_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid);
-
-/* What t holds, oldest last, by the list that it has registered. */
-void lx_robust_walk(struct lx_thread *t, lx_robust_died *died);
+void lx_robust_walk(struct lx_thread *t,
+		    void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid));
 /* The process ends: every thread's. */
-void lx_robust_walk_all(lx_robust_died *died);
+void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid));
 
 /* futex_pi.c: mark the word and let the next waiter have it. */
-lx_robust_died lx_futex_owner_died;
+void lx_futex_owner_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid);
 
 /* heir.c: a module was loaded that names functions for robust locks. */
 void lx_heir_expect(void);
