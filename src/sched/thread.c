@@ -35,6 +35,8 @@ void wf_thread_table_init(size_t object_bytes)
 {
 	uint32_t pid = (uint32_t)sys0(__NR_getpid);
 
+	/* The one of the process that forked this one. */
+	sys_unmap(table.slots, table.object_bytes * WF_MAX_THREADS);
 	table = (struct wf_thread_table){
 		.object_bytes = WF_ALIGN_UP(object_bytes, (size_t)WF_CACHE_LINE),
 		.index_salt = reversed(pid, __builtin_ctz(WF_MAX_THREADS)),
