@@ -19,7 +19,7 @@ import gdb
 import gdb.unwinder
 
 MAGIC = b"weftview"
-VERSION = 1
+VERSION = 2
 FIELD = struct.Struct("=40sII")
 VALUE = struct.Struct("=8s24sQ")
 ROOT = struct.Struct("=40sQ")
@@ -107,7 +107,7 @@ class Runtime:
 
     def kthreads(self):
         rt = self.roots["wf_runtime"]
-        at = rt + self.offset("wf_runtime.kthreads")[0]
+        at = self.field(rt, "wf_runtime.kthreads")
         nr = self.field(rt, "wf_runtime.nr_kthreads")
         return [int.from_bytes(read(at + i * 8, 8), "little") for i in range(min(nr, MAX_ROWS))]
 

@@ -22,7 +22,7 @@
 #define COPY_TOTAL (512u << 20) /* of all stacks */
 #define CHUNK_BYTES (1u << 20)
 #define MAX_SLOTS (1u << 20)
-#define MAX_KTHREADS 4096u
+#define MAX_KTHREADS 32768u
 #define MAX_WORKERS 1024u
 #define MAX_INBOX 100000u
 
@@ -230,7 +230,7 @@ static bool read_kthreads(struct wf_threads *s, const struct wf_layout *l,
 			  const struct wf_target *t)
 {
 	uint64_t nr = wf_layout_fetch(l, t, l->runtime, WF_L_RT_NR_KTHREADS);
-	uint64_t at = l->runtime + l->field[WF_L_RT_KTHREADS].offset;
+	uint64_t at = wf_layout_fetch(l, t, l->runtime, WF_L_RT_KTHREADS);
 
 	if (nr > MAX_KTHREADS)
 		nr = MAX_KTHREADS;

@@ -77,9 +77,26 @@ static struct wf_kthread *take_ended(void)
 
 /*
  * The structures lie apart from the stacks: a debugger that writes a core file stops at the first guard inside a
- * mapping, and these say what all the rest means.
+ * mapping, and these say what all the rest means. They become memory as they are needed.
  */
-static struct wf_kthread pool[WF_MAX_KTHREADS];
+static struct wf_kthread *pool; /* (p) */
+
+#define KTHREADS_PER_STEP 512u /* whole pages of either */
+
+/* Under wf_rt.lock. */
+static bool make_room(uint32_t i)
+{
+	if (!pool)
+		pool = sys_reserve(WF_MAX_KTHREADS * sizeof(*pool));
+	if (!wf_rt.kthreads)
+		wf_rt.kthreads = sys_reserve(WF_MAX_KTHREADS * sizeof(struct wf_kthread *));
+	if (!pool || !wf_rt.kthreads || i == WF_MAX_KTHREADS)
+		return false;
+	return i % KTHREADS_PER_STEP ||
+	       (sys_commit(pool + i, KTHREADS_PER_STEP * sizeof(*pool)) == 0 &&
+		sys_commit(wf_rt.kthreads + i, KTHREADS_PER_STEP * sizeof(struct wf_kthread *)) ==
+			0);
+}
 
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
 static struct wf_kthread *map_kthread(void)
@@ -95,7 +112,7 @@ static struct wf_kthread *map_kthread(void)
 	guard(p, is_apart);
 	guard(p + WF_PAGE + WF_KSTACK_BYTES, is_apart);
 	wf_spin_lock(&wf_rt.lock);
-	if (wf_rt.nr_kthreads == WF_MAX_KTHREADS) {
+	if (!make_room(wf_rt.nr_kthreads)) {
 		wf_spin_unlock(&wf_rt.lock);
 		sys_unmap(p, bytes);
 		return NULL;
@@ -405,5 +422,9 @@ void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void), void (
 
 void wf_runtime_forget(void)
 {
-	wf_rt = (struct wf_runtime){ .seed = wf_rt.seed, .slice_ns = wf_rt.slice_ns };
+	wf_rt = (struct wf_runtime){
+		.seed = wf_rt.seed,
+		.slice_ns = wf_rt.slice_ns,
+		.kthreads = wf_rt.kthreads,
+	};
 }

@@ -24,13 +24,13 @@
 bool wf_is_kick(int sig, const struct wf_siginfo *info);
 
 struct wf_runtime {
-	uint32_t started;                             /* (a) */
-	int pid;                                      /* (p) */
-	uint32_t nr_workers;                          /* (p) */
-	struct wf_worker *workers;                    /* (p) */
-	struct wf_kthread *kthreads[WF_MAX_KTHREADS]; /* (a) filled in order, never removed */
-	uint32_t nr_kthreads;                         /* (a) */
-	struct wf_kthread *door;                      /* (p) */
+	uint32_t started;             /* (a) */
+	int pid;                      /* (p) */
+	uint32_t nr_workers;          /* (p) */
+	struct wf_worker *workers;    /* (p) */
+	struct wf_kthread **kthreads; /* (a) filled in order, never removed */
+	uint32_t nr_kthreads;         /* (a) */
+	struct wf_kthread *door;      /* (p) */
 
 	/* (a) kernel threads asleep, or about to be, in the poller */
 	uint32_t nr_idle WF_ALIGNED(WF_CACHE_LINE);

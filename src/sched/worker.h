@@ -141,7 +141,8 @@ WF_INLINE bool wf_worker_comes_soon(const struct wf_worker *w)
 #define WF_STAYS_HERE 8
 
 #define WF_MAX_WORKERS 1024
-#define WF_MAX_KTHREADS 4096
+#define WF_MAX_KTHREADS                                                                            \
+	32768 /* more mappings than for twice as many threads Linux does not allow as it comes */
 
 /* The kernel thread that we run on; NULL when it is not weft's. */
 WF_INLINE struct wf_kthread *wf_self_kthread(void)

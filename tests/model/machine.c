@@ -25,7 +25,7 @@
 
 static struct {
 	struct wf_worker workers[MAX_WORKERS];
-	struct wf_kthread kthreads[MAX_KTHREADS], no_door;
+	struct wf_kthread kthreads[MAX_KTHREADS], no_door, *listed[MAX_KTHREADS];
 	uint32_t nr_kthreads, nr_threads, nr_dead;
 	bool is_woken;  /* the poller's wake(): edge-triggered, so several in a row are one */
 	bool is_kicked; /* the door */
@@ -79,8 +79,12 @@ int64_t sys_now(void)
 /* Big mappings are kept for the next execution, whose users find their beginning zeroed. */
 void *sys_map(size_t bytes)
 {
-	static char *small, *big;
-	static size_t small_used, big_bytes;
+	static char *small;
+	static size_t small_used;
+	static struct {
+		char *p;
+		size_t bytes;
+	} big[2]; /* told apart by their sizes */
 	char *p;
 
 	if (!bytes) { /* a new execution */
@@ -88,13 +92,15 @@ void *sys_map(size_t bytes)
 		return NULL;
 	}
 	if (bytes > SMALL_BYTES) {
-		if (!big)
-			big = mmap(NULL, big_bytes = bytes, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (big_bytes != bytes)
+		int i = !big[0].p || big[0].bytes == bytes ? 0 : 1;
+
+		if (!big[i].p)
+			big[i].p = mmap(NULL, big[i].bytes = bytes, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (big[i].bytes != bytes)
 			abort();
-		memset(big, 0, ZEROED_BYTES);
-		return big;
+		memset(big[i].p, 0, ZEROED_BYTES);
+		return big[i].p;
 	}
 	if (!small)
 		small = mmap(NULL, SMALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -343,6 +349,7 @@ static struct wf_kthread *new_kthread(const char *name, void (*fn)(void *), void
 
 	k->self = k;
 	k->index = wf_rt.nr_kthreads;
+	wf_rt.kthreads = machine.listed;
 	wf_rt.kthreads[wf_rt.nr_kthreads++] = k;
 	k->tid = FIRST_TID + model_cpu(name, fn, arg ? arg : k, k);
 	return k;

@@ -312,7 +312,7 @@ class Refusals(ObsTest):
 
     def test_another_version_is_refused(self):
         v = self.victim(native=True, LD_PRELOAD=os.environ["OTHER_VERSION"])
-        self.assert_refused(weft("dump", v.pid), "layout version 42", "knows version 1")
+        self.assert_refused(weft("dump", v.pid), "layout version 43", "knows version 2")
         self.assertEqual(v.end()[0], 0)
 
     def test_a_program_without_threads_yet_shows_main(self):
