@@ -2,8 +2,9 @@
 /*
  * futex_waitv(2), and the calls that split futex(2) by operation: futex_wake, futex_wait, futex_requeue.
  *
- * A thread that waits for several words has one waiter for each; all of them name it, and any of them wakes it. A word
- * that another process may wake is waited for in the kernel, where a vector has no others.
+ * A thread that waits for several words has one waiter for each; all of them name it, and any of them wakes it. Where
+ * other processes may wake all words the kernel waits, in the call itself or by the ring. In a vector that has words of
+ * both kinds it cannot know of the private ones: there the values of the shared ones are looked at now and then.
  */
 #include "linux/calls.h"
 #include "linux/ring.h"
@@ -14,6 +15,7 @@
 #define SIZE_MASK 3u
 #define SIZE_U32 2u
 #define KNOWN_FLAGS (SIZE_MASK | FUTEX_PRIVATE_FLAG)
+#define LOOK_AGAIN_NS (10 * WF_MS) /* at words that other processes may change */
 
 /* struct futex_waitv; older kernel headers lack it. */
 struct vector_item {
@@ -88,9 +90,10 @@ static long enqueue_all(const struct vector_item *items, struct lx_futex_wait *w
 }
 
 static long wait_for_any(const struct vector_item *items, struct lx_futex_wait *w, uint32_t n,
-			 int64_t deadline)
+			 bool has_shared, int64_t deadline)
 {
 	for (;;) {
+		int64_t until = has_shared ? WF_MIN(deadline, wf_now() + LOOK_AGAIN_NS) : deadline;
 		uint32_t nr_queued = 0;
 		enum wf_reason reason = WF_WAKE_NONE;
 		long ret, woken;
@@ -100,17 +103,33 @@ static long wait_for_any(const struct vector_item *items, struct lx_futex_wait *
 		if (ret < 0)
 			(void)wf_park_abort();
 		else
-			reason = wf_park(deadline);
+			reason = wf_park(until);
 		woken = withdraw_all(w, nr_queued);
 		if (woken >= 0)
 			return woken;
 		if (ret < 0)
 			return ret;
-		if (reason == WF_WAKE_TIMEOUT)
+		if (reason == WF_WAKE_TIMEOUT && until == deadline)
 			return -ETIMEDOUT;
 		if (lx_signal_is_waiting(lx_self()))
 			return -ERESTARTSYS;
 	}
+}
+
+/* Before the time is looked at, which the ring does not wait for; and it spares the way there. */
+static long wait_by_ring(const struct vector_item *items, uint32_t n, int64_t deadline)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct vector_item item;
+		uint32_t value = 0;
+		long ret = read_item(items, i, &item);
+
+		if (ret == 0)
+			ret = wf_arch_load32((uint32_t *)item.addr, &value);
+		if (ret < 0 || value != (uint32_t)item.val)
+			return ret < 0 ? ret : -EAGAIN;
+	}
+	return lx_ring_vector(items, n, deadline);
 }
 
 long sysc_futex_waitv(struct wf_frame *f)
@@ -135,12 +154,14 @@ long sysc_futex_waitv(struct wf_frame *f)
 	}
 	if (ret < 0)
 		return ret;
-	if (!nr_private)
-		return lx_blocking(f, true);
+	if (!nr_private) {
+		ret = wait_by_ring(items, n, deadline);
+		return ret == -ENOSYS ? lx_blocking(f, true) : ret;
+	}
 	w = wf_slab_get(&lx.futex_vectors);
 	if (!w)
 		return -ENOMEM;
-	ret = wait_for_any(items, w, n, deadline);
+	ret = wait_for_any(items, w, n, nr_private < n, deadline);
 	wf_slab_put(&lx.futex_vectors, w);
 	return ret;
 }

@@ -76,6 +76,20 @@ long lx_ring_futex(uint32_t *addr, uint32_t val, uint32_t mask, int64_t deadline
 	return ret == -ECANCELED ? 0 : ret; /* the ring has ended: as woken for nothing */
 }
 
+long lx_ring_vector(const void *items, uint32_t nr, int64_t deadline)
+{
+	struct wf_ring_op op = {
+		.opcode = SYS_URING_OP_FUTEX_WAITV,
+		.addr = (uintptr_t)items,
+		.len = nr,
+	};
+	long ret = wait_for(&op, WF_WAIT_FUTEX, (uintptr_t)items, deadline);
+
+	if (ret == -ERESTART_RESTARTBLOCK)
+		return -ERESTARTSYS;              /* the time limit is a point in time */
+	return ret == -ECANCELED ? -ENOSYS : ret; /* the ring has ended */
+}
+
 long lx_ring_child(int which, int id, int options)
 {
 	struct wf_ring_op op = {

@@ -6,10 +6,12 @@
 #include "linux/abi.h"
 
 /*
- * -ENOSYS from the first two: not by the ring, make the real call. As FUTEX_WAIT_BITSET on a shared word, once its
+ * -ENOSYS from the first three: not by the ring, make the real call. As FUTEX_WAIT_BITSET on a shared word, once its
  * value was seen to be val:
  */
 WF_PARKS long lx_ring_futex(uint32_t *addr, uint32_t val, uint32_t mask, int64_t deadline);
+/* As futex_waitv() on nr shared words, once items was found to be well-formed. */
+WF_PARKS long lx_ring_vector(const void *items, uint32_t nr, int64_t deadline);
 /* Until waitid(which, id, options) would find something, or that there is nothing to be found: 0, or -ERESTARTSYS. */
 WF_PARKS long lx_ring_child(int which, int id, int options);
 

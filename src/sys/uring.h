@@ -49,6 +49,7 @@ enum sys_uring_op {
 	SYS_URING_OP_ASYNC_CANCEL = 14,
 	SYS_URING_OP_WAITID = 50, /* Linux 6.7, like the next */
 	SYS_URING_OP_FUTEX_WAIT = 51,
+	SYS_URING_OP_FUTEX_WAITV = 53,
 };
 
 #define SYS_URING_CQE_SKIP_SUCCESS (1u << 6)

@@ -4,8 +4,6 @@
  *
  * Run by: tests/abi/run.py, natively and under weft.
  */
-#include <errno.h>
-
 #include "waits.h"
 
 #define SOON_US 2000 /* likely to be in its wait by then; no result depends on it */
@@ -69,12 +67,14 @@ static void *end(size_t i, bool cancels)
 
 int main(void)
 {
-	static const char *const no_points[] = { "sendfile", "sendfile_part", "flock", "semop",
-						 "mutex",    "shared_futex",  NULL };
+	static const char *const no_points[] = { "sendfile",      "sendfile_part",
+						 "flock",         "semop",
+						 "mutex",         "shared_futex",
+						 "shared_vector", NULL };
 	static const char *const never_interrupted[] = { "sigwait", "mutex", NULL };
 	/* with a part, or 0: sleep() and the bare futex tell nothing of the signal here */
-	static const char *const returns[] = { "sendfile_part", "recv_low_mark", "sleep",
-					       "pause",         "shared_futex",  NULL };
+	static const char *const returns[] = { "sendfile_part", "recv_low_mark", "sleep", "pause",
+					       "shared_futex",  "shared_vector", NULL };
 	struct sigaction sa = { .sa_handler = on_signal };
 	int nr_failed = 0;
 

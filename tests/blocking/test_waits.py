@@ -17,7 +17,7 @@ LIMIT_S = 240 if os.environ.get("CI") else 60
 # Calls that nothing but a kernel thread can wait for; docs/limits.md says why.
 HOLD = {"open_fifo", "connect_unix", "send_to_unix", "flock", "ofd_lock", "msgrcv", "msgsnd", "semop"}
 # But these, where there is io_uring; by default only when many wait.
-RING = {"wait4", "waitid", "shared_futex"}
+RING = {"wait4", "waitid", "shared_futex", "shared_vector"}
 
 
 def state_of(thread):

@@ -9,6 +9,7 @@
 
 #include <aio.h>
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <netinet/in.h>
@@ -481,6 +482,19 @@ static void in_shared_futex(void)
 	syscall(SYS_futex, word, 0 /* FUTEX_WAIT */, 0, NULL, NULL, 0);
 }
 
+static void in_shared_vector(void)
+{
+	uint32_t *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			      0);
+	struct {
+		uint64_t val, addr;
+		uint32_t flags, reserved;
+	} item = { .addr = (uintptr_t)word, .flags = 2 /* 32 bits */ };
+
+	if (syscall(449 /* futex_waitv */, &item, 1, 0, NULL, 0) == -1 && errno == ENOSYS)
+		in_shared_futex(); /* before Linux 5.16 */
+}
+
 static void in_aio_suspend(void)
 {
 	struct aiocb cb = { .aio_fildes = empty_pipe(), .aio_buf = block, .aio_nbytes = 1 };
@@ -510,7 +524,7 @@ static const struct {
 	CALL(waitid),       CALL(mq_receive),    CALL(mq_send),      CALL(msgrcv),
 	CALL(msgsnd),       CALL(semop),         CALL(sleep),        CALL(sigwait),
 	CALL(pause),        CALL(mutex),         CALL(send_to_unix), CALL(recv_low_mark),
-	CALL(shared_futex), CALL(aio_suspend),
+	CALL(shared_futex), CALL(shared_vector), CALL(aio_suspend),
 };
 #define NR_CALLS (sizeof(calls) / sizeof(calls[0]))
 
