@@ -8,6 +8,7 @@
  */
 #include "io/fd.h"
 #include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/msg.h"
 #include "linux/tty.h"
@@ -25,6 +26,7 @@
 #define IPPROTO_TCP 6
 
 #define LOCK_NB 4
+#define CLOSE_RANGE_UNSHARE 2
 
 /* Locks: who holds one may need our worker to let it go. Most are free: only those that are not cost more. */
 long sysc_flock(struct wf_frame *f)
@@ -131,6 +133,8 @@ long sysc_close_range(struct wf_frame *f)
 
 	if (first > last)
 		return -EINVAL;
+	if (WF_ARG2(f) & CLOSE_RANGE_UNSHARE) /* a table of descriptors of its own from now on */
+		lx_bind_for(LX_BIND_STATE);
 	for (uint64_t fd = first; ret == 0 && fd <= last && fd < WF_MAX_FDS; fd++) {
 		if (!wf_fd_is_own((int)fd)) {
 			if (!WF_ARG2(f))

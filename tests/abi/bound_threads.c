@@ -3,6 +3,7 @@
  * What Linux keeps per kernel thread stays with the thread that asked for it, goes to the threads that it
  * makes, and to nobody else; and such a thread still waits, wakes, takes signals, forks and ends like any other.
  */
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -42,6 +43,51 @@ static void *moves(void *arg)
 	join(start(sees_home, "/")); /* inherited */
 	sees_home("/");
 	return arg;
+}
+
+#define CLOSED 500 /* numbers that nobody uses */
+#define OTHERS 600
+#define FLAG_UNSHARE 2
+
+static int step;
+
+/* Its own table of descriptors: what others open from then on it does not see. */
+static void *has_own_table(void *arg)
+{
+	CHECK_SYS(syscall(SYS_close_range, CLOSED, CLOSED + 10, FLAG_UNSHARE));
+	STORE(&step, 1);
+	while (LOAD(&step) < 2)
+		sleep_ns(MS);
+	CHECK_ERRNO(fcntl(OTHERS, F_GETFD), EBADF);
+	return arg;
+}
+
+static void *sees_others(void *arg)
+{
+	for (int i = 0; i < TURNS; i++) {
+		CHECK_SYS(fcntl(OTHERS, F_GETFD));
+		sleep_ns(MS / 10);
+	}
+	return arg;
+}
+
+static void check_own_table(void)
+{
+	pthread_t t[NR], owner;
+
+	if (syscall(SYS_close_range, CLOSED, CLOSED, 0) == -1 && errno == ENOSYS)
+		return;
+	owner = start(has_own_table, NULL);
+	while (LOAD(&step) < 1)
+		sleep_ns(MS);
+	CHECK_EQ(dup2(0, OTHERS), OTHERS);
+	for (int i = 0; i < NR; i++)
+		t[i] = start(sees_others, NULL);
+	for (int i = 0; i < NR; i++)
+		join(t[i]);
+	STORE(&step, 2);
+	join(owner);
+	close(OTHERS);
 }
 
 /* For this thread and its children getppid() fails from now on. */
@@ -260,6 +306,9 @@ int main(void)
 
 	signals();
 	ok("signals");
+
+	check_own_table();
+	ok("close_range() with a table of its own");
 
 	join(start(forks, NULL));
 	t[0] = start(is_cancelled, &ready);
