@@ -11,7 +11,7 @@
 #define TID_MASK 0x3fffffffu
 #define WAITERS 0x80000000u
 #define OWNER_DIED 0x40000000u
-#define NATIVE_LOOK_NS (5 * WF_MS)
+#define NATIVE_LOOK_NS WF_MS
 
 static struct lx_futex_wait *first_pi_waiter(struct lx_futex_bucket *b, const uint32_t *addr,
 					     bool *out_more)
@@ -94,13 +94,31 @@ static void wake_foreign(uint32_t *addr)
 }
 
 /*
+ * The owner is known to the kernel, which hands such a lock on and refuses that (-EINVAL, which libc takes for fatal)
+ * where it finds a waiter of another kind. So we leave no trace, and look again after a while.
+ */
+static long wait_for_native(uint32_t *addr, uint32_t value, int64_t deadline)
+{
+	int64_t until = WF_MIN(deadline, wf_now() + NATIVE_LOOK_NS);
+	uint32_t now = value;
+
+	if (sys2(__NR_kill, value & TID_MASK, 0) == -ESRCH) {
+		long ret = wf_arch_load32(addr, &now);
+
+		return ret < 0 ? ret : now == value ? -ESRCH : 0;
+	}
+	wf_park_begin(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+	if (wf_park(until) == WF_WAKE_TIMEOUT)
+		return until == deadline ? -ETIMEDOUT : 0;
+	return lx_signal_is_waiting(lx_self()) ? -ERESTARTNOINTR : 0;
+}
+
+/*
  * The owner is another process's, perhaps under weft, too: an unlock there wakes all who wait here, for each to
- * mark the word again. A native process does not know of such waiters: then look again after a while. 0: look
- * again; else what the call returns.
+ * mark the word again. 0: look again; else what the call returns.
  */
 static long wait_for_foreign(uint32_t *addr, int64_t deadline, bool is_try)
 {
-	int64_t until = deadline;
 	uint32_t value = 0, seen;
 	struct __kernel_timespec ts;
 	long ret = wf_arch_load32(addr, &value), args[6];
@@ -113,25 +131,22 @@ static long wait_for_foreign(uint32_t *addr, int64_t deadline, bool is_try)
 			       : 0;
 	if (is_try)
 		return -EWOULDBLOCK;
+	if ((value & TID_MASK) < WF_TID_BASE)
+		return wait_for_native(addr, value, deadline);
 	seen = value;
 	ret = wf_arch_cas32(addr, &seen, value | WAITERS);
 	if (ret < 0 || seen != value)
 		return ret;
-	if ((value & TID_MASK) < WF_TID_BASE) {
-		if (sys2(__NR_kill, value & TID_MASK, 0) == -ESRCH)
-			return -ESRCH;
-		until = WF_MIN(deadline, wf_now() + NATIVE_LOOK_NS);
-	}
-	ts = (struct __kernel_timespec){ until / WF_SEC, until % WF_SEC };
+	ts = (struct __kernel_timespec){ deadline / WF_SEC, deadline % WF_SEC };
 	args[0] = (long)addr;
 	args[1] = FUTEX_WAIT_BITSET;
 	args[2] = (long)(value | WAITERS);
-	args[3] = until == WF_NEVER ? 0 : (long)&ts;
+	args[3] = deadline == WF_NEVER ? 0 : (long)&ts;
 	args[4] = 0;
 	args[5] = (long)FUTEX_BITSET_MATCH_ANY;
 	ret = lx_blocking_call(__NR_futex, args, true, LX_RESTART_SYS);
 	if (ret == -ETIMEDOUT)
-		return until == deadline ? ret : 0;
+		return ret;
 	return ret == -ERESTARTSYS ? -ERESTARTNOINTR : 0;
 }
 
