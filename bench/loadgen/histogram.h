@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Log-linear histogram of times in nanoseconds: every power of two is cut into 128 equal parts, so
- * a quantile is off by less than 0.8 % whatever its size. Filled and read by loadgen.c, by one
- * thread.
+ * a quantile is off by less than 0.8 % whatever its size. Filled and read by one thread.
  */
 #ifndef BENCH_HISTOGRAM_H
 #define BENCH_HISTOGRAM_H

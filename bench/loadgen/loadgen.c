@@ -23,7 +23,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,16 +30,14 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "histogram.h"
 
-#define SEC INT64_C(1000000000)
 #define RAMP_MAX 128         /* connections being made at once: far below any listen backlog */
-#define PER_SOURCE 20000     /* connections per source address; Linux has 28,232 ports for each */
 #define HEAD_MAX 2048        /* longest response head */
 #define EXPECT_MAX (1 << 20) /* longest body */
 #define DRAIN_NS (5 * SEC)   /* how late an answer may come after the last request was sent */
@@ -104,20 +101,6 @@ static void die(const char *what)
 {
 	fprintf(stderr, "loadgen: %s: %s\n", what, strerror(errno));
 	exit(2);
-}
-
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts) < 0)
-		return -1;
-	return ts.tv_sec * SEC + ts.tv_nsec;
-}
-
-static int64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* CPU time that the server's process has used, or -1. */
@@ -296,54 +279,23 @@ static void receive(struct conn *c)
 
 static void connected(struct conn *c)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = c };
-	socklen_t len = sizeof(int);
-	int error = 0;
+	int error = client_connected(epoll_fd, c->fd, c);
 
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-		error = errno;
-	if (!error && epoll_ctl(epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) < 0)
-		error = errno;
 	if (error)
 		fail(c, "connect", error);
 	else
 		send_request(c, now_ns());
 }
 
-/* A source address of its own per PER_SOURCE connections: 127.0.0.1 has too few ports for all. */
-static int bind_source(int fd, unsigned index)
-{
-	struct sockaddr_in source = { .sin_family = AF_INET };
-	int on = 1;
-
-	if (opt.nr <= PER_SOURCE || ntohl(opt.server.sin_addr.s_addr) >> 24 != 127)
-		return 0;
-	source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + index / PER_SOURCE);
-	/* Else the port is chosen here, from those free towards every peer. */
-	(void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-	return bind(fd, (struct sockaddr *)&source, sizeof(source));
-}
-
 static void start_connect(struct conn *c)
 {
-	struct epoll_event ev = { .events = EPOLLOUT, .data.ptr = c };
-	int on = 1;
+	const char *what;
 
 	nr_pending++;
 	c->state = CONNECTING;
-	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->fd < 0) {
-		fail(c, "socket", errno);
-		return;
-	}
-	(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (bind_source(c->fd, (unsigned)(c - conns)) < 0)
-		fail(c, "bind", errno);
-	else if (connect(c->fd, (struct sockaddr *)&opt.server, sizeof(opt.server)) < 0 &&
-		 errno != EINPROGRESS)
-		fail(c, "connect", errno);
-	else if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->fd, &ev) < 0)
-		fail(c, "epoll_ctl", errno);
+	c->fd = client_connect(epoll_fd, &opt.server, (unsigned)(c - conns), opt.nr, c, &what);
+	if (c->fd < 0)
+		fail(c, what, errno);
 }
 
 /* Wait until `until_ns` at most and handle what has happened. */
@@ -577,13 +529,8 @@ static void parse_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct rlimit files;
-
 	parse_options(argc, argv);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	client_allow_files();
 	if (opt.timeout_s <= 0)
 		opt.timeout_s = opt.connect_s + opt.warmup_s + opt.duration_s + 30;
 	alarm((unsigned)opt.timeout_s + 1); /* the default action: die, whatever we are doing */
