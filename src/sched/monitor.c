@@ -56,18 +56,31 @@ static void preempt(struct wf_worker *w, uint32_t why)
 	wf_kick(k);
 }
 
-void wf_monitor_preempt_for_wake(struct wf_worker *w)
-{
-	struct wf_kthread *k = wf_load_acquire(&w->kthread);
-
-	if (k && !wf_load_relaxed(&k->insys) &&
-	    wf_now() - wf_load_relaxed(&w->slice_began) >= WF_WAKE_GRANULARITY_NS)
-		preempt(w, WF_PREEMPT_WAKE);
-}
-
 static bool is_waiting(const struct wf_worker *w)
 {
 	return wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox);
+}
+
+/* When who was woken for w may run; WF_NEVER: it does, or comes by itself. */
+static int64_t look_for_woken(struct wf_worker *w, int64_t now)
+{
+	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+	int64_t at = wf_load_relaxed(&w->slice_began) + WF_WAKE_GRANULARITY_NS;
+
+	if (k && wf_load_relaxed(&k->cur) && !wf_load_relaxed(&k->insys) && is_waiting(w)) {
+		if (now < at)
+			return at;
+		preempt(w, WF_PREEMPT_WAKE);
+	}
+	wf_store_hint(&w->wants_look, false);
+	return WF_NEVER;
+}
+
+void wf_monitor_preempt_for_wake(struct wf_worker *w)
+{
+	wf_store_hint(&w->wants_look, true);
+	if (look_for_woken(w, wf_now()) != WF_NEVER && !wf_own_kthread()->is_door)
+		wf_monitor_hurry();
 }
 
 /* A call that may be interrupted is, once; if that does not end it, it is like the others. */
@@ -132,7 +145,7 @@ static bool look_at_worker(struct wf_worker *w, int64_t now)
 int64_t wf_monitor_tick(int64_t now)
 {
 	bool is_busy = false, is_urgent = false, is_queued = false;
-	int64_t next;
+	int64_t next, woken = WF_NEVER;
 
 	wf_store_relaxed(&wf_rt.coarse_now, now);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
@@ -173,9 +186,12 @@ int64_t wf_monitor_tick(int64_t now)
 			return wf_load_seq_cst(&wf_rt.wheel.next);
 		wf_store_seq_cst(&wf_rt.monitor_armed, 1u);
 	}
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
+		if (wf_load_hint(&wf_rt.workers[i].wants_look))
+			woken = WF_MIN(woken, look_for_woken(&wf_rt.workers[i], now));
 	next = now + (is_urgent ? WF_MIN(RETAKE_TICK_NS, tick_ns()) : tick_ns());
 	if (!wf_load_seq_cst(&wf_rt.nr_idle))
 		next = WF_MIN(next,
 			      WF_MAX(wf_load_seq_cst(&wf_rt.wheel.next), now + WF_MONITOR_MIN_NS));
-	return next;
+	return WF_MIN(next, woken);
 }

@@ -2,6 +2,7 @@
 /* Parking; see park.h for the protocol and thread.h for the states. */
 #include "sched/park.h"
 #include "base/die.h"
+#include "sched/balance.h"
 #include "sched/runtime.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
@@ -187,7 +188,7 @@ static void let_others_run(enum wf_prev_action action)
 	if (wf_worker_keeps(w, k->cur))
 		return;
 	WF_TRACE(k, WF_EV_YIELD, 0, 0);
-	wf_worker_switch_away(action);
+	wf_worker_switch_away(action == WF_PREV_GAVE_WAY ? wf_balance_leave(k, action) : action);
 }
 
 void wf_yield(void)

@@ -15,6 +15,7 @@
 #include "arch/arch.h"
 #include "arch/x86_64/sigframe.h"
 #include "base/die.h"
+#include "sched/balance.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 
@@ -90,7 +91,7 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	wf_runq_end_handoff(&k->worker->rq);
 	t->sp = wf_arch_make_context(area->stack + sizeof(area->stack), resume, area);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL); /* who runs next is open to kicks */
-	wf_worker_switch_last(k, WF_PREV_PREEMPT);
+	wf_worker_switch_last(k, wf_balance_leave(k, WF_PREV_PREEMPT));
 }
 
 bool wf_is_kick(int sig, const struct wf_siginfo *info)
@@ -109,7 +110,7 @@ static void end_slice(struct wf_kthread *k)
 	struct wf_thread *t = k->cur;
 
 	t->slice_left = 0;
-	t->hog = (uint8_t)WF_MIN(t->hog + 2, WF_HOG_MAX);
+	t->hog = WF_MIN(t->hog + 2u, WF_HOG_MAX) & 15u;
 }
 
 void wf_preempt_on_kick(int sig, void *info, void *context)

@@ -100,7 +100,8 @@ struct wf_thread {
 	/* (o) read by the monitor, which is to interrupt the call that the thread is in if it lasts */
 	bool breaks_call;
 	/* (o) 0..15: up with every slice used whole, down in every tick in which it parks */
-	uint8_t hog;
+	uint8_t hog : 4;
+	uint8_t slices_here : 4; /* (o) 0..15: slices used whole on this worker; see balance.c */
 	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs; thieves wait. gather.h */
 	bool gathers;
 	uint8_t parks_after_wake; /* (o), read by thieves, 0..15: how often a wake was soon followed by a park */

@@ -93,12 +93,14 @@ struct wf_worker {
 	uint32_t slice_seq;  /* (a) grows whenever a new slice begins */
 	uint32_t seen_seq;   /* monitor only */
 	uint32_t seen_picks; /* monitor only */
-	int64_t seen_picks_at;   /* monitor only */
-	int64_t seen_at;         /* monitor only */
-	int64_t seen_insys_at;   /* monitor only */
-	uint32_t seen_calls;     /* monitor only */
-	uint32_t broken_calls;   /* monitor only: the call that was interrupted last */
-	uint32_t calls;          /* (a) blocking-capable calls made */
+	int64_t seen_picks_at; /* monitor only */
+	int64_t seen_at;       /* monitor only */
+	int64_t seen_insys_at; /* monitor only */
+	uint32_t seen_calls;   /* monitor only */
+	uint32_t broken_calls; /* monitor only: the call that was interrupted last */
+	uint32_t calls;        /* (a) blocking-capable calls made */
+	/* (a) a hint: a thread was woken for it that its own may still keep waiting for a moment */
+	bool wants_look;
 	uint64_t rng;            /* (w) */
 	uint32_t searches;       /* (w) */
 	uint32_t idle_yields;    /* (w) yields with nobody else to run */
