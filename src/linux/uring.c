@@ -78,11 +78,17 @@ long sysc_io_uring_register(struct wf_frame *f)
 	}
 }
 
-/* What was submitted ends with the kernel thread that did it. */
+/*
+ * What was submitted ends with the kernel thread that did it. Who only waits has looked for completions before,
+ * as a rule, and found none; what is submitted with a wait may be over at once.
+ */
 long sysc_io_uring_enter(struct wf_frame *f)
 {
+	bool only_waits = WF_ARG1(f) == 0 && WF_ARG2(f) != 0 &&
+			  WF_ARG3(f) & SYS_URING_ENTER_GETEVENTS;
+
 	wf_kthread_tie();
-	return lx_blocking(f, false);
+	return lx_blocking(f, only_waits);
 }
 
 static bool is_ring(const char *name)
