@@ -41,7 +41,8 @@ struct lx_sigq {
 /* What is pending for a thread, or for the process. */
 struct lx_pending {
 	struct wf_spin lock;
-	uint64_t set;         /* (a) what can be taken; written under the lock */
+	uint32_t owner; /* (q) tid of the thread; 0: the process, or a thread that has ended */
+	uint64_t set;   /* (a) what can be taken; written under the lock */
 	struct wf_list queue; /* (q) struct lx_sigq, oldest first */
 };
 
@@ -113,10 +114,11 @@ struct lx_process {
 	uint64_t parked;    /* (a) signals left pending in the kernel: nobody wants them */
 	uint64_t to_park;   /* (a) of shared: the door shall move them there if nobody wants them */
 	uint64_t signalfds; /* (a) what a signalfd was ever made for */
-	bool knows_signalfds;    /* (a) also those from before there were threads */
-	uint32_t nr_unparking;   /* (a) threads that wait for the door to fetch parked signals */
-	bool is_execing;         /* (a) everything belongs in the kernel */
-	uint32_t is_door_raised; /* (a) to a real-time priority */
+	bool knows_signalfds;     /* (a) also those from before there were threads */
+	uint32_t nr_unparking;    /* (a) requests to the door to fetch signals that were parked */
+	uint32_t nr_unpark_asked; /* (a) of those, the ones that nobody waits for */
+	bool is_execing;          /* (a) everything belongs in the kernel */
+	uint32_t is_door_raised;  /* (a) to a real-time priority */
 	/* (c) of the main thread when it became one of many, and so of every kernel thread for all */
 	uint32_t base_policy;
 	int32_t base_priority, base_nice;
@@ -217,13 +219,17 @@ long wf_arch_load32(const uint32_t *p, uint32_t *out);
 long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
 
 /* Queues of pending signals; sigqueue.c. */
-void lx_pending_init(struct lx_pending *p);
+void lx_pending_init(struct lx_pending *p, uint32_t owner);
 /* 0. New, not from the kernel: or -EAGAIN, by the limit of queued signals. */
-long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info, bool is_new);
+/* -ESRCH: it is not owner's, or not any more. */
+long lx_pending_add(struct lx_pending *p, uint32_t owner, int sig, const struct wf_siginfo *info,
+		    bool is_new);
 void lx_pending_push_front(struct lx_pending *p, int sig, const struct wf_siginfo *info);
 /* The next of set, or 0. */
 int lx_pending_take(struct lx_pending *p, uint64_t set, struct wf_siginfo *out);
 void lx_pending_drop(struct lx_pending *p, uint64_t set);
+/* The thread ends: nothing is there, and nothing is added any more. */
+void lx_pending_close(struct lx_pending *p);
 /* Signals of one timer. */
 void lx_pending_drop_timer(struct lx_pending *p, int timer_id);
 
@@ -236,8 +242,8 @@ bool lx_signal_is_wanted(struct lx_thread *t);
 bool lx_signal_is_waiting(struct lx_thread *self);
 /* Make t look at its attention word soon, whatever it is doing. */
 void lx_signal_notify(struct lx_thread *t);
-/* To one thread. 0 or -EAGAIN. */
-long lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info);
+/* To one thread. 0, -EAGAIN, or -ESRCH: it has ended. */
+long lx_signal_post(uint32_t tid, int sig, const struct wf_siginfo *info);
 /* To the process, by the door. first: who shall have it if it wants it; NULL: as Linux chooses. */
 void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread *first);
 /* To the process, by one of its threads. 0 or -EAGAIN. */
@@ -281,6 +287,8 @@ void lx_signal_restore_kernel(struct lx_thread *t);
 
 /* What lies in the kernel; sigpark.c. By the door: put sig there; do what others asked for. */
 void lx_signal_park(int sig);
+/* One that the door has just taken, and nobody wants. */
+void lx_signal_park_taken(int sig);
 void lx_signal_park_asked(void);
 /* Signals of set that lie in the kernel because nobody wanted them: let the door fetch them now. */
 void lx_signal_unpark(uint64_t set);
@@ -317,8 +325,8 @@ WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 
 /* thread.c */
 void lx_thread_exited(struct wf_thread *t);
-/* timer.c: the thread that a kernel timer's signal is for, or NULL: the process. */
-struct lx_thread *lx_timer_target(int timer_id);
+/* timer.c: the tid that a kernel timer's signal is for, or 0: the process. */
+uint32_t lx_timer_target(int timer_id);
 /* A timer's signal was taken from a queue: timer_getoverrun() tells what it said. */
 void lx_timer_taken(const struct wf_siginfo *info);
 /* By the door, which empties a queue that a fast timer fills: a second signal of it came after the beginning. */

@@ -52,7 +52,7 @@ static struct lx_thread *next_running(void)
 
 static void dispatch(int sig, struct wf_siginfo *info)
 {
-	struct lx_thread *t = NULL;
+	uint32_t tid = 0;
 
 	if (sig == WF_SIG_KICK && info->code == SI_TIMER) {
 		lx_timer_cpu_expired(info->timer.timer_id);
@@ -67,12 +67,12 @@ static void dispatch(int sig, struct wf_siginfo *info)
 	}
 	lx_signal_unforward(info);
 	if (info->code == SI_TIMER)
-		t = lx_timer_target(info->timer.timer_id);
+		tid = lx_timer_target(info->timer.timer_id);
 	else if (info->code == SI_TKILL &&
 		 wf_state_of(wf_load_acquire(&lx.main->base.state)) != WF_DEAD)
-		t = lx.main; /* sent to the tid that is the pid */
-	if (t)
-		(void)lx_signal_post(t, sig, info);
+		tid = lx_tid(lx.main); /* sent to the tid that is the pid */
+	if (tid)
+		(void)lx_signal_post(tid, sig, info);
 	else
 		lx_signal_process(sig, info, is_cpu_timer(sig, info) ? next_running() : NULL);
 }
@@ -85,6 +85,9 @@ static void dispatch(int sig, struct wf_siginfo *info)
 void lx_door_drain(void)
 {
 	const struct __kernel_timespec now = { 0, 0 };
+	uint32_t nr_asked = wf_load_seq_cst(&lx.nr_unpark_asked)
+				    ? wf_exchange_seq_cst(&lx.nr_unpark_asked, 0u)
+				    : 0;
 	uint64_t once = 0, twice = 0, later = 0;
 	struct wf_siginfo info;
 	long sig;
@@ -103,6 +106,8 @@ void lx_door_drain(void)
 		}
 		dispatch((int)sig, &info);
 	}
+	if (nr_asked)
+		wf_fetch_sub(&lx.nr_unparking, nr_asked);
 	lx_signal_park_asked();
 }
 

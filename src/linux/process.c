@@ -239,7 +239,7 @@ static void take_pending_back(struct lx_thread *self)
 	long sig;
 
 	while ((sig = sys4(__NR_rt_sigtimedwait, &set, &info, &now, sizeof(set))) > 0)
-		(void)lx_signal_post(self, (int)sig, &info);
+		(void)lx_signal_post(lx_tid(self), (int)sig, &info);
 }
 
 static long exec(struct wf_frame *f)

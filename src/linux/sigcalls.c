@@ -194,15 +194,13 @@ static struct wf_siginfo info_from_self(int sig, int code)
 
 static long send_to_thread(uint32_t tid, int sig, const struct wf_siginfo *info)
 {
-	struct lx_thread *t = lx_by_tid(tid);
-
-	if (!t)
+	if (!lx_by_tid(tid))
 		return -ESRCH;
 	if (sig < 0 || sig > WF_NR_SIGNALS)
 		return -EINVAL;
 	if (sig == SIGKILL || sig == SIGSTOP)
 		return sys2(__NR_kill, wf_rt.pid, sig);
-	return sig ? lx_signal_post(t, sig, info) : 0;
+	return sig ? lx_signal_post(tid, sig, info) : 0;
 }
 
 long sysc_tgkill(struct wf_frame *f)

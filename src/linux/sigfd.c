@@ -101,7 +101,7 @@ static void show(uint64_t set)
 
 	(void)wf_fetch_or(&lx.signalfds, set);
 	while ((sig = lx_pending_take(&self->pending, blocked, &info)))
-		(void)lx_pending_add(&lx.shared, sig, &info, false);
+		(void)lx_pending_add(&lx.shared, 0, sig, &info, false);
 	if (!(wf_load_seq_cst(&lx.shared.set) & blocked))
 		return;
 	(void)wf_fetch_or(&lx.to_park, blocked);

@@ -8,6 +8,20 @@
  *   - a thread's queue, once it was sent to that thread.
  * A signal that was taken by the door is at once put into one of them, ignored, or acted upon.
  *
+ *   SENT    -> DROPPED  the poster         it is ignored, not blocked and not waited for
+ *   SENT    -> THREAD   the poster         to one thread that has not ended: pending bit, attention word, then its state
+ *   SENT    -> KERNEL   the kernel         from outside; or by us, behind those of its number that lie there
+ *   KERNEL  -> SHARED   the door           rt_sigtimedwait(), of what is not parked
+ *   SENT    -> SHARED   the poster         kill() to oneself
+ *   SHARED  -> KERNEL   the door           nobody wants it: the bit of lx.parked first, then a look at all masks; a
+ *                                          real-time one from outside stays, and the younger ones in the kernel
+ *   SHARED, THREAD -> TAKEN  the thread    lx_pending_take(), under the queue's lock: a handler, or sigwait
+ *   SHARED, THREAD -> DROPPED  the thread  it ends (its own queue), or the action became "ignore"
+ *
+ * A thread that is told of one looks at the gate's exit, before a handler's first instruction, when a handler returns,
+ * when it goes on after a preemption, and before it parks; in the program's code the kick makes it look.
+ * tests/model/signals.c and signals_process.c run all of it against all that can come in between.
+ *
  * Every kernel thread blocks everything but the kick and synchronous faults, so the program's masks are plain
  * stores. The kernel's dispositions are kept equal to the program's, but for the kick and the faults: a fork
  * child is native with the right handlers, and ignored signals stay ignored over exec.
@@ -136,24 +150,29 @@ static bool is_door(void)
 	return wf_own_kthread()->is_door;
 }
 
-long lx_signal_post(struct lx_thread *t, int sig, const struct wf_siginfo *info)
+long lx_signal_post(uint32_t tid, int sig, const struct wf_siginfo *info)
 {
 	const uint64_t bit = lx_bit(sig);
+	struct lx_thread *t = lx_by_tid(tid);
 	long ret;
 
+	if (!t)
+		return -ESRCH;
 	lx_signal_prepare(sig);
 	if (is_dropped(t, sig))
 		return 0;
 	WF_TRACE(wf_own_kthread(), WF_EV_SIGNAL, sig, lx_tid(t));
 	if (wf_load_relaxed(&t->sig_mask) & bit && !(wf_load_relaxed(&t->sig_awaited) & bit) &&
 	    lx_signalfd_shows(sig)) {
-		ret = lx_pending_add(&lx.shared, sig, info, !is_door());
+		ret = lx_pending_add(&lx.shared, 0, sig, info, !is_door());
 		(void)wf_fetch_or(&lx.to_park, bit);
 		if (!is_door())
 			lx_door_pass();
 		return ret;
 	}
-	ret = lx_pending_add(&t->pending, sig, info, !is_door());
+	ret = lx_pending_add(&t->pending, tid, sig, info, !is_door());
+	if (ret == -ESRCH)
+		return ret;
 	if (!(wf_load_seq_cst(&t->sig_mask) & bit) || wf_load_seq_cst(&t->sig_awaited) & bit)
 		lx_signal_notify(t);
 	return ret;
@@ -271,14 +290,14 @@ void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread 
 	if (is_dropped_by_process(sig))
 		return;
 	had_some = wf_load_seq_cst(&lx.shared.set) & lx_bit(sig);
-	(void)lx_pending_add(&lx.shared, sig, info, false);
+	(void)lx_pending_add(&lx.shared, 0, sig, info, false);
 	t = first && wants(first, sig) ? first : lx_signal_choose(sig, NULL);
 	if (t)
 		end_if_fatal(t, sig, info);
 	if (t)
 		lx_signal_notify(t);
 	else if (!may_stay(sig, had_some || info->code == SI_TIMER))
-		lx_signal_park(sig);
+		lx_signal_park_taken(sig);
 }
 
 long lx_signal_send_self(int sig, const struct wf_siginfo *info)
@@ -292,7 +311,7 @@ long lx_signal_send_self(int sig, const struct wf_siginfo *info)
 	if (is_dropped_by_process(sig))
 		return 0;
 	if (!lx_signal_choose(sig, self) && wf_load_seq_cst(&lx.parked) & bit &&
-	    !(wf_load_seq_cst(&lx.shared.set) & bit)) {
+	    (sig >= LX_FIRST_REALTIME || !(wf_load_seq_cst(&lx.shared.set) & bit))) {
 		/* Behind those that the kernel has. Who wants it now and did not before rings the door. */
 		copy = *info;
 		copy.signo = sig;
@@ -308,7 +327,7 @@ long lx_signal_send_self(int sig, const struct wf_siginfo *info)
 		lx_signal_unpark_and_wait(bit);
 	else if (wf_load_seq_cst(&lx.nr_unparking))
 		lx_door_pass();
-	ret = lx_pending_add(&lx.shared, sig, info, true);
+	ret = lx_pending_add(&lx.shared, 0, sig, info, true);
 	if (ret < 0)
 		return ret;
 	WF_TRACE(wf_self_kthread(), WF_EV_SIGNAL, sig, 0);
@@ -364,7 +383,7 @@ void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 	}
 	mask &= ~LX_UNBLOCKABLE;
 	wf_store_seq_cst(&t->sig_mask, mask);
-	if (opened && wf_load_seq_cst(&lx.parked) & opened)
+	if (opened && (wf_load_seq_cst(&lx.parked) & opened || wf_load_seq_cst(&lx.nr_unparking)))
 		lx_signal_unpark_and_wait(opened);
 	if (wf_load_seq_cst(&lx.shared.set) & closed)
 		lx_signal_retarget(closed);
@@ -374,7 +393,7 @@ void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 
 void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 {
-	lx_pending_init(&t->pending);
+	lx_pending_init(&t->pending, lx_tid(t));
 	t->sig_mask = parent ? parent->sig_mask : 0;
 	t->sig_shown_mask = parent ? parent->sig_shown_mask : 0;
 	t->is_mask_unknown = parent && parent->is_mask_unknown;
@@ -388,7 +407,7 @@ void lx_signal_thread_exit(struct lx_thread *t)
 	wf_store_seq_cst(&t->is_mask_unknown, false);
 	wf_store_seq_cst(&t->sig_shown_mask, ~0ull);
 	wf_store_seq_cst(&t->sig_mask, ~0ull);
-	lx_pending_drop(&t->pending, ~0ull);
+	lx_pending_close(&t->pending);
 	lx_signal_retarget(~0ull);
 }
 
@@ -400,5 +419,5 @@ void lx_signal_take_raised(long ret)
 	struct wf_siginfo info;
 
 	if (sig && sys4(__NR_rt_sigtimedwait, &set, &info, &zero, sizeof(set)) == sig)
-		(void)lx_signal_post(lx_self(), sig, &info);
+		(void)lx_signal_post(lx_tid(lx_self()), sig, &info);
 }

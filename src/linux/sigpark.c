@@ -7,7 +7,8 @@
  *
  * Invariant (no signal lies there that somebody wants): who parks sets the bit of lx.parked, then asks
  * whether anybody wants the signal; who starts wanting one stores that, then looks at the bit. Either of the
- * two unparks it.
+ * two unparks it. From before the bit is taken back until the door has fetched all of it nr_unparking is up: who wants
+ * one then, or sends another, waits for the door, so that nothing is overtaken.
  */
 #include "linux/abi.h"
 
@@ -30,7 +31,7 @@ void lx_signal_park(int sig)
 	/* What is there is younger than what we have: all of it goes back in order. */
 	lx_timer_drain_begin();
 	while (sys4(__NR_rt_sigtimedwait, &bit, &info, &now, sizeof(bit)) == sig) {
-		(void)lx_pending_add(&lx.shared, sig, &info, false);
+		(void)lx_pending_add(&lx.shared, 0, sig, &info, false);
 		if (info.code == SI_TIMER && lx_timer_is_back(info.timer.timer_id))
 			break;
 	}
@@ -43,6 +44,26 @@ void lx_signal_park(int sig)
 	}
 	if (!is_parkable(sig))
 		lx_signal_unpark(bit);
+}
+
+static bool must_lie_there(int sig)
+{
+	return wf_load_relaxed(&lx.is_execing) || lx_signalfd_shows(sig);
+}
+
+/*
+ * Real-time signals come in order, and their sender may send the next one between our last look and the put-back of
+ * this one. So those that we have stay with us, and only the younger ones in the kernel.
+ */
+void lx_signal_park_taken(int sig)
+{
+	if (sig < LX_FIRST_REALTIME || must_lie_there(sig)) {
+		lx_signal_park(sig);
+		return;
+	}
+	(void)wf_fetch_or(&lx.parked, lx_bit(sig));
+	if (!is_parkable(sig))
+		lx_signal_unpark(lx_bit(sig));
 }
 
 void lx_signal_park_asked(void)
@@ -61,14 +82,20 @@ void lx_signal_unpark(uint64_t set)
 {
 	if (!(wf_load_seq_cst(&lx.parked) & set))
 		return;
+	wf_fetch_add(&lx.nr_unparking, 1u);
 	(void)wf_fetch_and(&lx.parked, ~set);
+	wf_fetch_add(&lx.nr_unpark_asked, 1u);
 	wf_kick(wf_rt.door);
 }
 
 void lx_signal_unpark_and_wait(uint64_t set)
 {
-	if (!(wf_load_seq_cst(&lx.parked) & set))
+	if (!(wf_load_seq_cst(&lx.parked) & set)) {
+		/* Somebody else did it an instant ago: they are on their way. */
+		if (wf_load_seq_cst(&lx.nr_unparking))
+			lx_door_pass();
 		return;
+	}
 	/* Whoever sends another one meanwhile must not overtake those that were parked. */
 	wf_fetch_add(&lx.nr_unparking, 1u);
 	(void)wf_fetch_and(&lx.parked, ~set);

@@ -4,6 +4,9 @@
  *
  * Called by: signal.c and sigpark.c, which decide who may take what.
  *
+ * A thread's queue is closed when the thread ends: who found the thread before that may come later, when the slot is
+ * another thread's, and adds nothing then.
+ *
  * Invariant: a bit of p->set is up as long as a signal of that number can be taken. Standard signals are
  * there once, real-time ones as often as they were sent, oldest first. Bits are read without the lock by
  * whoever asks whether it is worth a look.
@@ -14,9 +17,10 @@
 
 #define RLIMIT_SIGPENDING 11
 
-void lx_pending_init(struct lx_pending *p)
+void lx_pending_init(struct lx_pending *p, uint32_t owner)
 {
 	p->lock = (struct wf_spin){ 0 };
+	p->owner = owner;
 	wf_store_seq_cst(&p->set, 0ull);
 	wf_list_init(&p->queue);
 }
@@ -70,9 +74,11 @@ static bool is_overrun(struct lx_pending *p, const struct wf_siginfo *info)
 	return false;
 }
 
-long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info, bool is_new)
+long lx_pending_add(struct lx_pending *p, uint32_t owner, int sig, const struct wf_siginfo *info,
+		    bool is_new)
 {
 	struct lx_sigq *q = NULL;
+	bool is_owners;
 
 	if (sig < LX_FIRST_REALTIME && info->code != SI_TIMER &&
 	    wf_load_seq_cst(&p->set) & lx_bit(sig))
@@ -83,14 +89,25 @@ long lx_pending_add(struct lx_pending *p, int sig, const struct wf_siginfo *info
 	if (!q && is_new && sig >= LX_FIRST_REALTIME && info->code != SI_USER)
 		return -EAGAIN;
 	wf_spin_lock(&p->lock);
-	if (q && !is_overrun(p, info) && (sig >= LX_FIRST_REALTIME || !(p->set & lx_bit(sig)))) {
+	is_owners = p->owner == owner;
+	if (q && is_owners && !is_overrun(p, info) &&
+	    (sig >= LX_FIRST_REALTIME || !(p->set & lx_bit(sig)))) {
 		wf_list_push_tail(&p->queue, &q->link);
 		q = NULL;
 	}
-	wf_store_seq_cst(&p->set, p->set | lx_bit(sig));
+	if (is_owners)
+		wf_store_seq_cst(&p->set, p->set | lx_bit(sig));
 	wf_spin_unlock(&p->lock);
 	free_sigq(q);
-	return 0;
+	return is_owners ? 0 : -ESRCH;
+}
+
+void lx_pending_close(struct lx_pending *p)
+{
+	wf_spin_lock(&p->lock);
+	p->owner = 0;
+	wf_spin_unlock(&p->lock);
+	lx_pending_drop(p, ~0ull);
 }
 
 void lx_pending_push_front(struct lx_pending *p, int sig, const struct wf_siginfo *info)

@@ -121,10 +121,10 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	uintptr_t tid_address = 0;
 
 	(void)sys_clock_read(3 /* CLOCK_THREAD_CPUTIME_ID */, &t->base.run_ns);
+	t->base.tid = (uint32_t)wf_rt.pid;
 	lx_signal_thread_init(t, NULL);
 	wf_list_init(&t->futex.link);
 	wf_list_init(&t->exit_link);
-	t->base.tid = (uint32_t)wf_rt.pid;
 	t->sig_mask = mask;
 	/* pthread_create blocks everything around its clone; what main blocked before cannot be seen from here. */
 	t->sig_shown_mask = mask;
@@ -173,7 +173,7 @@ bool lx_start(void)
 	lx_futex_init();
 	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
 	wf_slab_init(&lx.futex_vectors, LX_FUTEX_VECTOR_MAX * sizeof(struct lx_futex_wait));
-	lx_pending_init(&lx.shared);
+	lx_pending_init(&lx.shared, 0);
 	if (wf_epoll_init() < 0)
 		return refuse("no epoll descriptor could be made");
 	lx.on_exit = lx_config.on_exit;

@@ -299,7 +299,7 @@ long sysc_alarm(struct wf_frame *f)
 	return ret;
 }
 
-struct lx_thread *lx_timer_target(int timer_id)
+uint32_t lx_timer_target(int timer_id)
 {
 	uint32_t tid, i;
 
@@ -307,7 +307,7 @@ struct lx_thread *lx_timer_target(int timer_id)
 	i = find(timer_id);
 	tid = i < timers.nr ? timers.timer[i].tid : 0;
 	wf_spin_unlock(&timers.lock);
-	return tid ? lx_by_tid(tid) : NULL;
+	return tid;
 }
 
 void lx_timer_forget(void)

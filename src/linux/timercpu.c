@@ -206,8 +206,8 @@ void lx_timer_cpu_expired(int id)
 	int64_t now = now_of(clock_of(id)), rest = 0;
 	struct wf_siginfo info = { 0 };
 	bool signals = false;
-	struct lx_thread *t;
 	struct cpu_timer *c;
+	uint32_t tid;
 
 	wf_spin_lock(&cpu_timers.lock);
 	c = find(id);
@@ -225,9 +225,9 @@ void lx_timer_cpu_expired(int id)
 		rest = c->next - now;
 	wf_spin_unlock(&cpu_timers.lock);
 	if (signals) {
-		t = lx_timer_target(id);
-		if (t)
-			(void)lx_signal_post(t, info.signo, &info);
+		tid = lx_timer_target(id);
+		if (tid)
+			(void)lx_signal_post(tid, info.signo, &info);
 		else
 			lx_signal_process(info.signo, &info, NULL);
 	}
