@@ -40,6 +40,9 @@ static struct {
 	} futex[MAX_KTHREADS + 4];
 } machine;
 
+size_t machine_object_bytes = sizeof(struct wf_thread);
+long (*machine_kernel)(long nr, long a, long b, long c, long d);
+
 /* --- what the core asks of sys/ and arch/ --- */
 
 /* In the models nobody asks for CPU times. */
@@ -137,6 +140,7 @@ static bool is_futex_woken(void *arg)
 
 long sys_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
+	int64_t until = timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns;
 	struct futex_wait *f = machine.futex;
 
 	if (wf_fetch_add(word, 0u) != expected)
@@ -144,9 +148,11 @@ long sys_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ns)
 	while (f->word)
 		f++;
 	*f = (struct futex_wait){ .word = word };
-	(void)model_wait(is_futex_woken, f, timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns);
+	(void)model_wait(is_futex_woken, f, until);
 	f->word = NULL;
-	return f->is_woken ? 0 : -ETIMEDOUT;
+	if (f->is_woken)
+		return 0;
+	return timeout_ns >= 0 && model_now() >= until ? -ETIMEDOUT : -EINTR;
 }
 
 long sys_futex_wake(uint32_t *word, int n)
@@ -187,9 +193,11 @@ uint64_t model_cycles(void)
 	return (uint64_t)model_now() + model_random(2) * 100000u;
 }
 
-/* Kicks and yields are all that comes this way. */
+/* Kicks and yields are all that comes this way, unless there is a kernel. */
 long model_syscall(long nr, long a, long b, long c, long d)
 {
+	if (machine_kernel)
+		return machine_kernel(nr, a, b, c, d);
 	machine.nr_yields += nr == __NR_sched_yield;
 	if (nr == __NR_tgkill) {
 		model_fence(__func__);
@@ -235,7 +243,7 @@ void wf_arch_gate_thread_start(void)
 	abort();
 }
 
-void wf_preempt_init_kthread(struct wf_kthread *k)
+__attribute__((weak)) void wf_preempt_init_kthread(struct wf_kthread *k)
 {
 }
 
@@ -276,7 +284,7 @@ static bool poll_fake(int64_t timeout_ns)
 
 		(void)model_wait(is_poll_over, &nr_arms, WF_MIN(end, machine.armed));
 		if (machine.is_woken || machine.nr_events || machine.armed <= model_now() ||
-		    end <= model_now())
+		    end <= model_now() || model_is_wait_broken())
 			break;
 	}
 	woken = machine.is_woken;
@@ -302,13 +310,13 @@ static bool has_waiters_fake(void)
 
 static const struct wf_io_driver driver = { poll_fake, wake_fake, has_waiters_fake, arm_fake };
 
-static void thread_exited(struct wf_thread *t)
+void machine_thread_exited(struct wf_thread *t)
 {
 	model_expect(wf_state_of(t->state) == WF_DEAD, "a thread ended that is not dead");
 	machine.nr_dead++;
 }
 
-static const struct wf_sched_hooks hooks = { .thread_exited = thread_exited };
+static const struct wf_sched_hooks hooks = { .thread_exited = machine_thread_exited };
 
 /* --- building --- */
 
@@ -322,6 +330,7 @@ void machine_reset(uint32_t nr_workers)
 {
 	memset(&machine, 0, sizeof(machine));
 	machine.armed = WF_NEVER;
+	machine_kernel = NULL;
 	wf_rt = (struct wf_runtime){
 		.pid = 1,
 		.nr_workers = nr_workers,
@@ -334,7 +343,7 @@ void machine_reset(uint32_t nr_workers)
 	};
 	wf_rt.door = &machine.no_door;
 	wf_wheel_init(&wf_rt.wheel, model_now());
-	wf_thread_table_init(sizeof(struct wf_thread));
+	wf_thread_table_init(machine_object_bytes);
 	for (uint32_t i = nr_workers; i-- > 0;) {
 		machine.workers[i].index = i;
 		machine.workers[i].rng = i + model_random(1000);

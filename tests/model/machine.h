@@ -36,6 +36,11 @@ bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until);
 
 /* How often the kernel was asked to yield. */
 uint32_t machine_nr_yields(void);
+/* Set before machine_reset(): the size of a thread's object. After it: what answers system calls, NULL: kicks count. */
+extern size_t machine_object_bytes;
+extern long (*machine_kernel)(long nr, long a, long b, long c, long d);
+void machine_thread_exited(struct wf_thread *t);
+
 uint32_t machine_nr_dead(void);
 /* Nothing can run any more: everything ended, nothing is queued, every worker and token is where it belongs. */
 void machine_check(void);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The model checker; see model.h. */
-#include "model.h"
-#include "base/san.h"
+/*
+ * The model checker; see model.h. Here: who goes on, switches, waits, interrupts, executions.
+ *
+ * The choices of an execution are a path; the search takes the last of them that has another option, and repeats.
+ */
+#include "engine.h"
 #include "model_atomic.h"
-
-#include "tap.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,71 +18,9 @@ void wf_arch_switch(void **save_sp, void *to_sp);
 void wf_arch_switch_last(void *to_sp) __attribute__((noreturn));
 void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg);
 
-#ifdef WF_SAN_ADDRESS
-#define SLOWDOWN 1 /* the sanitizer takes its time: one choice less than usual */
-#else
-#define SLOWDOWN 0
-#endif
-#define MAX_CPUS 16
-#define MAX_STACKS 160
-#define MAX_BUFFER 12
-#define MAX_CHOICES 16384
-#define MAX_STEPS 12000 /* more: it does not end */
 #define MAX_TURN 300 /* steps of one CPU in a row: it may wait for another one without saying so */
-#define MAX_LOG MAX_STEPS
-#define SHOWN_STEPS 150 /* of a failed execution's beginning, and of its end */
 
-struct store {
-	void *at;
-	size_t size;
-	uint64_t value, under; /* under: what memory holds for the others, while we run */
-};
-
-enum cpu_state {
-	CPU_RUNS,
-	CPU_WAITS,
-	CPU_SPINS,
-	CPU_DONE
-};
-
-struct cpu {
-	const char *name;
-	void *sp, *gs;
-	enum cpu_state state;
-	bool (*is_ready)(void *);
-	void *arg;
-	int64_t until;
-	bool is_timed_out;
-	uint64_t seen_writes; /* CPU_SPINS: goes on when somebody wrote */
-	int nr_stores;
-	struct store buffer[MAX_BUFFER];
-	void (*fn)(void *);
-	void *fn_arg;
-};
-
-static struct {
-	const struct model *model;
-	bool is_running; /* the code under test runs; else setup() or check() */
-	struct cpu cpus[MAX_CPUS];
-	int nr_cpus, cur, budget, nr_pending, nr_stacks, steps, turn;
-	uint64_t writes;
-	int64_t now;
-	void *main_sp;
-	struct wf_san_stack main_stack, stacks[MAX_STACKS];
-	char *arena;
-	bool is_random;
-	uint64_t rng;
-	struct {
-		uint16_t chosen, options;
-	} path[MAX_CHOICES];
-	int depth, length;
-	struct {
-		const char *func, *op;
-		int cpu;
-	} log[MAX_LOG];
-	struct model_result result;
-} m;
-
+struct engine engine;
 void *model_gs;
 char model_stranger[8192] __attribute__((aligned(64)));
 
@@ -89,9 +28,10 @@ char model_stranger[8192] __attribute__((aligned(64)));
 
 static struct wf_san_stack *stack_of(const void *sp)
 {
-	size_t i = (size_t)((const char *)sp - m.arena) / MODEL_STACK_BYTES;
+	size_t i = (size_t)((const char *)sp - engine.arena) / MODEL_STACK_BYTES;
 
-	return (const char *)sp >= m.arena && i < MAX_STACKS ? &m.stacks[i] : &m.main_stack;
+	return (const char *)sp >= engine.arena && i < MAX_STACKS ? &engine.stacks[i]
+								  : &engine.main_stack;
 }
 
 void model_arch_switch(void **save_sp, void *to_sp)
@@ -115,24 +55,33 @@ void model_arch_switch_last(void *to_sp)
 
 void *model_stack_top(void)
 {
-	char *bottom = m.arena + (size_t)m.nr_stacks * MODEL_STACK_BYTES;
+	char *bottom = engine.arena + (size_t)engine.nr_stacks * MODEL_STACK_BYTES;
 
-	if (m.nr_stacks == MAX_STACKS)
+	if (engine.nr_stacks == MAX_STACKS)
 		abort();
-	wf_san_stack_init(&m.stacks[m.nr_stacks++], bottom, MODEL_STACK_BYTES);
+	wf_san_stack_init(&engine.stacks[engine.nr_stacks++], bottom, MODEL_STACK_BYTES);
 	return bottom + MODEL_STACK_BYTES;
+}
+
+/* Some are made for stacks that are big enough for the core, but not for the checker below it. */
+void *model_arch_make_context(void *top, void (*entry)(void *), void *arg);
+void *model_arch_make_context(void *top, void (*entry)(void *), void *arg)
+{
+	if (stack_of((char *)top - 1) == &engine.main_stack)
+		top = model_stack_top();
+	return wf_arch_make_context(top, entry, arg);
 }
 
 static void end_execution(void)
 {
-	model_arch_switch_last(m.main_sp);
+	model_arch_switch_last(engine.main_sp);
 }
 
 static void fail(const char *what)
 {
-	if (!m.result.has_failed)
-		snprintf(m.result.what, sizeof(m.result.what), "%s", what);
-	m.result.has_failed = true;
+	if (!engine.result.has_failed)
+		snprintf(engine.result.what, sizeof(engine.result.what), "%s", what);
+	engine.result.has_failed = true;
 }
 
 void model_expect(bool holds, const char *what)
@@ -140,66 +89,16 @@ void model_expect(bool holds, const char *what)
 	if (holds)
 		return;
 	fail(what);
-	if (m.is_running)
+	if (engine.is_running)
 		end_execution();
-}
-
-/* --- memory --- */
-
-static uint64_t get(const void *at, size_t size)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, at, size);
-	return v;
-}
-
-/* What c has in its buffer disappears from memory before others run, and comes back before c does. */
-static void hide_stores(struct cpu *c)
-{
-	for (int i = c->nr_stores; i-- > 0;) {
-		struct store *s = &c->buffer[i];
-
-		s->value = get(s->at, s->size);
-		memcpy(s->at, &s->under, s->size);
-	}
-}
-
-static void show_stores(struct cpu *c)
-{
-	for (int i = 0; i < c->nr_stores; i++) {
-		struct store *s = &c->buffer[i];
-
-		s->under = get(s->at, s->size);
-		memcpy(s->at, &s->value, s->size);
-	}
-}
-
-/* The oldest store of a hidden buffer becomes visible to all. */
-static void drain_one(struct cpu *c)
-{
-	struct store *s = &c->buffer[0];
-
-	memcpy(s->at, &s->value, s->size);
-	memmove(s, s + 1, (size_t)--c->nr_stores * sizeof(*s));
-	m.nr_pending--;
-	m.writes++;
-}
-
-/* The running CPU's stores are in memory already: they merely stop being pending. */
-static void flush(struct cpu *c)
-{
-	m.nr_pending -= c->nr_stores;
-	c->nr_stores = 0;
-	m.writes++;
 }
 
 /* --- choosing --- */
 
 static uint64_t next_random(void)
 {
-	m.rng = m.rng * 6364136223846793005ull + 1442695040888963407ull;
-	return m.rng >> 33;
+	engine.rng = engine.rng * 6364136223846793005ull + 1442695040888963407ull;
+	return engine.rng >> 33;
 }
 
 uint32_t model_random(uint32_t n)
@@ -207,40 +106,40 @@ uint32_t model_random(uint32_t n)
 	return (uint32_t)next_random() % n;
 }
 
-/* One of n; 0 is what costs nothing. */
-static int choose(int n)
+int engine_choose(int n)
 {
 	if (n == 1)
 		return 0;
-	if (m.is_random)
+	if (engine.is_random)
 		return next_random() % 4 ? 0 : (int)(next_random() % (unsigned)n);
-	if (m.depth == MAX_CHOICES) {
+	if (engine.depth == MAX_CHOICES) {
 		fail("the model's path is too long");
 		end_execution();
 	}
-	if (m.depth == m.length) {
-		m.path[m.length].chosen = 0;
-		m.path[m.length++].options = (uint16_t)n;
+	if (engine.depth == engine.length) {
+		engine.path[engine.length].chosen = 0;
+		engine.path[engine.length++].options = (uint16_t)n;
 	}
-	if (m.path[m.depth].options != n) {
+	if (engine.path[engine.depth].options != n) {
 		fail("the model is not deterministic");
 		end_execution();
 	}
-	return m.path[m.depth++].chosen;
+	return engine.path[engine.depth++].chosen;
 }
 
 /* Go to the next unvisited path; false when all were visited. */
 static bool next_path(void)
 {
-	while (m.length && m.path[m.length - 1].chosen + 1 == m.path[m.length - 1].options)
-		m.length--;
-	if (!m.length)
+	while (engine.length &&
+	       engine.path[engine.length - 1].chosen + 1 == engine.path[engine.length - 1].options)
+		engine.length--;
+	if (!engine.length)
 		return false;
-	m.path[m.length - 1].chosen++;
+	engine.path[engine.length - 1].chosen++;
 	return true;
 }
 
-static bool can_run(struct cpu *c)
+static bool is_ready(struct cpu *c)
 {
 	switch (c->state) {
 	case CPU_RUNS:
@@ -248,11 +147,16 @@ static bool can_run(struct cpu *c)
 	case CPU_WAITS:
 		return c->is_timed_out || c->is_ready(c->arg);
 	case CPU_SPINS:
-		return c->seen_writes != m.writes;
+		return c->seen_writes != engine.writes;
 	case CPU_DONE:
 		break;
 	}
 	return false;
+}
+
+static bool can_run(struct cpu *c)
+{
+	return is_ready(c) || (c->is_interrupted && !c->is_closed && c->state != CPU_DONE);
 }
 
 /* Nobody can run: let time pass until somebody's wait ends. False: nobody waits for time. */
@@ -260,14 +164,15 @@ static bool pass_time(void)
 {
 	int64_t first = WF_NEVER;
 
-	for (int i = 0; i < m.nr_cpus; i++)
-		if (m.cpus[i].state == CPU_WAITS)
-			first = WF_MIN(first, m.cpus[i].until);
+	for (int i = 0; i < engine.nr_cpus; i++)
+		if (engine.cpus[i].state == CPU_WAITS)
+			first = WF_MIN(first, engine.cpus[i].until);
 	if (first == WF_NEVER)
 		return false;
-	m.now = WF_MAX(m.now, first);
-	for (int i = 0; i < m.nr_cpus; i++)
-		m.cpus[i].is_timed_out = m.cpus[i].state == CPU_WAITS && m.cpus[i].until <= m.now;
+	engine.now = WF_MAX(engine.now, first);
+	for (int i = 0; i < engine.nr_cpus; i++)
+		engine.cpus[i].is_timed_out = engine.cpus[i].state == CPU_WAITS &&
+					      engine.cpus[i].until <= engine.now;
 	return true;
 }
 
@@ -275,9 +180,9 @@ static bool release_spinners(void)
 {
 	bool any = false;
 
-	for (int i = 0; i < m.nr_cpus; i++)
-		if (m.cpus[i].state == CPU_SPINS) {
-			m.cpus[i].seen_writes--;
+	for (int i = 0; i < engine.nr_cpus; i++)
+		if (engine.cpus[i].state == CPU_SPINS) {
+			engine.cpus[i].seen_writes--;
 			any = true;
 		}
 	return any;
@@ -288,198 +193,168 @@ static int pick_cpu(void)
 {
 	for (;;) {
 		int options[MAX_CPUS], n = 0, next;
-		bool may_stay = can_run(&m.cpus[m.cur]), is_turn_over = m.turn >= MAX_TURN;
-		bool may_go = !may_stay || is_turn_over || m.budget > 0;
+		bool may_stay = can_run(engine_cpu()), is_turn_over = engine.turn >= MAX_TURN;
+		bool may_go = !may_stay || is_turn_over || engine.budget > 0;
 
 		if (may_stay && !is_turn_over)
-			options[n++] = m.cur;
-		for (int i = 0; i < m.nr_cpus && may_go; i++)
-			if (i != m.cur && can_run(&m.cpus[i]))
+			options[n++] = engine.cur;
+		for (int i = 0; i < engine.nr_cpus && may_go; i++)
+			if (i != engine.cur && can_run(&engine.cpus[i]))
 				options[n++] = i;
 		if (!n && may_stay)
-			options[n++] = m.cur;
-		if (!n && m.nr_pending) {
-			for (int i = 0; i < m.nr_cpus; i++)
-				while (m.cpus[i].nr_stores)
-					drain_one(&m.cpus[i]);
+			options[n++] = engine.cur;
+		if (!n && engine.nr_pending) {
+			engine_drain_all();
 			continue;
 		}
-		if (!n && (release_spinners() || pass_time()))
+		/* Who still spins after another look may wait for what time brings. */
+		if (!n && engine.spun_at != engine.writes && release_spinners()) {
+			engine.spun_at = engine.writes;
+			continue;
+		}
+		if (!n && (pass_time() || release_spinners()))
 			continue;
 		if (!n)
 			end_execution();
-		if (is_turn_over ||
-		    m.cpus[m.cur].state == CPU_SPINS) { /* in turn, so that everybody comes */
+		if (is_turn_over || engine.cpus[engine.cur].state ==
+					    CPU_SPINS) { /* in turn, so that everybody comes */
 			for (int i = 0; i < n; i++)
-				if (options[i] > m.cur)
+				if (options[i] > engine.cur)
 					return options[i];
 			return options[0];
 		}
-		next = options[choose(n)];
-		if (may_stay && next != m.cur && !m.is_random)
-			m.budget--;
+		next = options[engine_choose(n)];
+		if (may_stay && next != engine.cur && !engine.is_random)
+			engine.budget--;
 		return next;
 	}
 }
 
-static void point(const char *func, const char *op)
+static void let_others_run(void)
 {
-	struct cpu *self = &m.cpus[m.cur];
+	struct cpu *self = engine_cpu();
 	int next;
 
-	if (!m.is_running)
+	if (self->state == CPU_RUNS && engine.budget <= 0 && engine.turn++ < MAX_TURN)
 		return;
-	if (m.steps < MAX_LOG) {
-		m.log[m.steps].func = func;
-		m.log[m.steps].op = op;
-		m.log[m.steps].cpu = m.cur;
-	}
-	if (++m.steps == MAX_STEPS) {
-		fail("it does not end");
-		end_execution();
-	}
-	if (self->state == CPU_RUNS && m.budget <= 0 && m.turn++ < MAX_TURN)
-		return;
-	hide_stores(self);
+	engine_hide_stores(self);
 	next = pick_cpu();
-	m.turn = next == m.cur && m.turn < MAX_TURN ? m.turn + 1 : 0;
-	if (next != m.cur) {
-		m.cur = next;
-		model_gs = m.cpus[next].gs;
-		model_arch_switch(&self->sp, m.cpus[next].sp);
+	engine.turn = next == engine.cur && engine.turn < MAX_TURN ? engine.turn + 1 : 0;
+	if (next != engine.cur) {
+		engine.cur = next;
+		model_gs = engine.cpus[next].gs;
+		model_arch_switch(&self->sp, engine.cpus[next].sp);
 	}
-	self->state = CPU_RUNS;
-	show_stores(self);
-}
-
-/* --- operations --- */
-
-static bool is_mutated(const char *func, const char *op)
-{
-	const struct model *t = m.model;
-
-	return m.is_running && t->mutate_func && !strcmp(op, t->mutate_op) &&
-	       !strcmp(func, t->mutate_func);
+	engine_show_stores(self);
 }
 
 /*
- * The running CPU is about to use a word: what others have in their buffers for it may have arrived before, or
- * not. That it could arrive at other moments makes no difference to anybody.
+ * An interrupt comes at once, or for one of the bound at any later step; but it comes where the CPU would not go on
+ * without it.
  */
-static void meet_stores(const void *at)
+static bool is_interrupted_now(struct cpu *c)
 {
-	struct cpu *self = &m.cpus[m.cur];
+	if (!c->is_interrupted || c->is_closed)
+		return false;
+	if (!is_ready(c))
+		return true;
+	if (!engine.is_random && !c->is_put_off && engine.budget <= 0)
+		return true;
+	if (!engine_choose(2))
+		return true;
+	if (!engine.is_random && !c->is_put_off)
+		engine.budget--;
+	c->is_put_off = true;
+	return false;
+}
 
-	for (int i = 0; m.is_running && m.nr_pending && i < m.nr_cpus; i++) {
-		struct cpu *c = &m.cpus[i];
-		int nr_first = 0;
-
-		for (int j = 0; j < c->nr_stores && c != self; j++)
-			if (c->buffer[j].at == at)
-				nr_first = j + 1;
-		if (!nr_first || choose(2))
-			continue;
-		hide_stores(self);
-		while (nr_first--)
-			drain_one(c);
-		show_stores(self);
+void engine_step(const char *func, const char *op)
+{
+	if (engine.steps < MAX_LOG) {
+		engine.log[engine.steps].func = func;
+		engine.log[engine.steps].op = op;
+		engine.log[engine.steps].cpu = engine.cur;
+	}
+	if (++engine.steps == MAX_STEPS) {
+		fail("it does not end");
+		end_execution();
 	}
 }
+
+void engine_point(const char *func, const char *op)
+{
+	if (!engine.is_running)
+		return;
+	engine_step(func, op);
+	let_others_run();
+	while (is_interrupted_now(engine_cpu())) {
+		engine_cpu()->is_interrupted = engine_cpu()->is_put_off = false;
+		engine_cpu()->is_closed = engine_cpu()->is_broken = true;
+		engine_cpu()->state = CPU_RUNS;
+		engine_flush(engine_cpu());
+		engine.on_interrupt();
+		engine_cpu()->is_closed = false; /* maybe another CPU */
+	}
+	engine_cpu()->state = CPU_RUNS;
+}
+
+void model_on_interrupt(void (*fn)(void))
+{
+	engine.on_interrupt = fn;
+}
+
+void model_interrupt(int cpu)
+{
+	engine.cpus[cpu].is_interrupted = true;
+}
+
+void model_open_interrupts(void)
+{
+	engine.cpus[engine.cur].is_closed = false;
+}
+
+/* --- what CPUs do --- */
 
 void model_step(void)
 {
-	point("model", "step");
-}
-
-void model_load(const char *func, const void *at)
-{
-	point(func, "load");
-	meet_stores(at);
-}
-
-void model_fence(const char *func)
-{
-	if (is_mutated(func, "fence"))
-		return;
-	point(func, "fence");
-	if (m.is_running)
-		flush(&m.cpus[m.cur]);
-}
-
-void model_rmw(const char *func, const char *op, const void *at)
-{
-	point(func, op);
-	meet_stores(at);
-	if (m.is_running)
-		flush(&m.cpus[m.cur]);
-}
-
-void model_tear(const char *func, const char *op)
-{
-	if (is_mutated(func, op))
-		point(func, "torn");
-}
-
-void model_store(const char *func, void *at, const void *value, size_t size, bool is_seq_cst)
-{
-	struct cpu *c = &m.cpus[m.cur];
-	bool is_late;
-
-	point(func, "store");
-	if (!m.is_running) {
-		memcpy(at, value, size);
-		return;
-	}
-	meet_stores(at);
-	if (is_seq_cst && is_mutated(func, "store"))
-		is_seq_cst = false;
-	if (is_seq_cst)
-		flush(c);
-	is_late = !is_seq_cst && c->nr_stores < MAX_BUFFER &&
-		  (c->nr_stores || (m.budget > 0 && choose(2)));
-	if (!is_late) {
-		flush(c);
-		memcpy(at, value, size);
-		return;
-	}
-	if (!c->nr_stores && !m.is_random)
-		m.budget--;
-	c->buffer[c->nr_stores++] = (struct store){ .at = at,
-						    .size = size,
-						    .under = get(at, size) };
-	m.nr_pending++;
-	memcpy(at, value, size);
+	engine_point("model", "step");
 }
 
 bool model_wait(bool (*is_ready)(void *), void *arg, int64_t until)
 {
-	struct cpu *c = &m.cpus[m.cur];
+	struct cpu *c = engine_cpu();
 
-	flush(c); /* the kernel takes locks on the way to sleep */
+	engine_flush(c); /* the kernel takes locks on the way to sleep */
 	c->is_ready = is_ready;
 	c->arg = arg;
 	c->until = until;
-	c->is_timed_out = until <= m.now;
+	c->is_timed_out = until <= engine.now;
 	c->state = CPU_WAITS;
-	point("model", "wait");
+	c->is_broken = false;
+	engine_point("model", "wait");
 	return is_ready(arg);
 }
 
 /* A spinning CPU goes on when somebody wrote, or when nobody else can. */
 void model_pause(const char *func)
 {
-	struct cpu *c = &m.cpus[m.cur];
+	struct cpu *c = engine_cpu();
 
-	if (!m.is_running || !strcmp(func, "search")) /* a delay, which means nothing here */
+	if (!engine.is_running || !strcmp(func, "search")) /* a delay, which means nothing here */
 		return;
 	c->state = CPU_SPINS;
-	c->seen_writes = m.writes;
-	point("model", "pause");
+	c->seen_writes = engine.writes;
+	engine_point("model", "pause");
+}
+
+bool model_is_wait_broken(void)
+{
+	return engine_cpu()->is_broken;
 }
 
 int64_t model_now(void)
 {
-	return m.now;
+	return engine.now;
 }
 
 /* --- executions --- */
@@ -491,42 +366,44 @@ static void cpu_start(void *arg)
 	wf_san_arrive(NULL);
 	c->fn(c->fn_arg);
 	c->state = CPU_DONE;
-	point("model", "done");
+	engine_point("model", "done");
 	abort();
 }
 
 int model_cpu(const char *name, void (*fn)(void *), void *arg, void *gs)
 {
-	struct cpu *c = &m.cpus[m.nr_cpus];
+	struct cpu *c = &engine.cpus[engine.nr_cpus];
 
-	if (m.nr_cpus == MAX_CPUS)
+	if (engine.nr_cpus == MAX_CPUS)
 		abort();
 	*c = (struct cpu){ .name = name, .gs = gs, .fn = fn, .fn_arg = arg, .until = WF_NEVER };
 	c->sp = wf_arch_make_context(model_stack_top(), cpu_start, c);
-	return m.nr_cpus++;
+	return engine.nr_cpus++;
 }
 
 void model_sys_reset(void);
 
 static void run_once(void)
 {
-	m.nr_cpus = m.nr_stacks = m.depth = m.nr_pending = m.steps = m.turn = m.cur = 0;
-	m.budget = m.is_random ? 1 : m.model->bound;
-	m.writes = 0;
-	if (!m.is_random)
-		m.rng = 1;
-	m.now = 1000 * WF_SEC;
+	engine.nr_cpus = engine.nr_stacks = engine.depth = engine.nr_pending = engine.steps =
+		engine.turn = engine.cur = 0;
+	engine.budget = engine.is_random ? 1 : engine.model->bound;
+	engine.writes = 1;
+	engine.spun_at = 0;
+	if (!engine.is_random)
+		engine.rng = 1;
+	engine.now = 1000 * WF_SEC;
 	model_sys_reset();
-	m.model->setup();
-	m.result.executions++;
-	m.cur = choose(m.nr_cpus);
-	model_gs = m.cpus[m.cur].gs;
-	m.is_running = true;
-	model_arch_switch(&m.main_sp, m.cpus[m.cur].sp);
-	m.is_running = false;
+	engine.model->setup();
+	engine.result.executions++;
+	engine.cur = engine_choose(engine.nr_cpus);
+	model_gs = engine.cpus[engine.cur].gs;
+	engine.is_running = true;
+	model_arch_switch(&engine.main_sp, engine.cpus[engine.cur].sp);
+	engine.is_running = false;
 	model_gs = NULL;
-	if (!m.result.has_failed && m.model->check)
-		m.model->check();
+	if (!engine.result.has_failed && engine.model->check)
+		engine.model->check();
 }
 
 static void begin(const struct model *model)
@@ -535,110 +412,45 @@ static void begin(const struct model *model)
 	void *bottom = NULL;
 	size_t bytes = 0;
 
-	if (!m.arena) {
-		m.arena = mmap(NULL, MAX_STACKS * MODEL_STACK_BYTES, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (m.arena == MAP_FAILED || pthread_getattr_np(pthread_self(), &attr))
+	if (!engine.arena) {
+		engine.arena = mmap(NULL, MAX_STACKS * MODEL_STACK_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (engine.arena == MAP_FAILED || pthread_getattr_np(pthread_self(), &attr))
 			abort();
 		(void)pthread_attr_getstack(&attr, &bottom, &bytes);
 		(void)pthread_attr_destroy(&attr);
-		wf_san_stack_adopt(&m.main_stack, bottom, bytes);
+		wf_san_stack_adopt(&engine.main_stack, bottom, bytes);
 	}
-	m.model = model;
-	m.result = (struct model_result){ 0 };
-	m.length = 0;
+	engine.model = model;
+	engine.result = (struct model_result){ 0 };
+	engine.length = 0;
+	engine_words_reset();
 }
 
 struct model_result model_explore(const struct model *model)
 {
 	begin(model);
-	m.is_random = false;
-	do {
+	engine.is_random = false;
+	for (;;) {
 		run_once();
-		if (m.result.has_failed)
-			return m.result;
-	} while (next_path());
-	m.result.is_complete = true;
-	return m.result;
+		if (engine.result.has_failed)
+			return engine.result;
+		if (engine_words_grew()) /* again from the beginning */
+			engine.result.executions = (uint64_t)(engine.length = 0);
+		else if (!next_path())
+			break;
+	}
+	engine.result.is_complete = true;
+	return engine.result;
 }
 
 struct model_result model_walk(const struct model *model, uint64_t seed, uint64_t executions)
 {
 	begin(model);
-	m.is_random = true;
-	for (uint64_t i = 0; i < executions && !m.result.has_failed; i++) {
-		m.rng = (seed + i) * 0x9e3779b97f4a7c15ull;
+	engine.is_random = true;
+	for (uint64_t i = 0; i < executions && !engine.result.has_failed; i++) {
+		engine.rng = (seed + i) * 0x9e3779b97f4a7c15ull;
 		run_once();
 	}
-	return m.result;
-}
-
-/* The schedule that failed: one line for each time that a CPU had its turn. */
-static void print_log(void)
-{
-	char line[400];
-	int last = -1, n = 0, steps = WF_MIN(m.steps, MAX_LOG);
-
-	for (int i = 0; i < steps; i++) {
-		if (i == SHOWN_STEPS && steps > 2 * SHOWN_STEPS)
-			i = steps - SHOWN_STEPS;
-		if (m.log[i].cpu != last || n > 320) {
-			if (n)
-				tap_note("%s", line);
-			last = m.log[i].cpu;
-			n = snprintf(line, sizeof(line), "%s:", m.cpus[last].name);
-		}
-		n += snprintf(line + n, sizeof(line) - (size_t)n, " %.40s.%s", m.log[i].func,
-			      m.log[i].op);
-	}
-	if (n)
-		tap_note("%s", line);
-}
-
-uint64_t model_seed(void)
-{
-	const char *seed = getenv("WEFT_SEED");
-
-	return seed ? strtoull(seed, NULL, 0) : 1;
-}
-
-static void report(struct model_result r)
-{
-	if (CHECK(!r.has_failed))
-		return;
-	tap_note("%s in execution %llu", r.what, (unsigned long long)r.executions);
-	print_log();
-}
-
-void model_verify_walk(const struct model *model, uint64_t executions)
-{
-	tap_note("%llu executions at random, WEFT_SEED=%llu", (unsigned long long)executions,
-		 (unsigned long long)model_seed());
-	report(model_walk(model, model_seed(), executions));
-}
-
-void model_verify(const struct model *model)
-{
-	struct model shallower = *model;
-	struct model_result r;
-
-	shallower.bound -= SLOWDOWN;
-	r = model_explore(&shallower);
-	tap_note("%llu executions, bound %d%s", (unsigned long long)r.executions, shallower.bound,
-		 r.is_complete ? ": all" : "");
-	report(r);
-	if (!r.has_failed && model->walks)
-		model_verify_walk(model, model->walks);
-}
-
-void model_catches(struct model model, const char *func, const char *op)
-{
-	struct model_result r;
-
-	model.mutate_func = func;
-	model.mutate_op = op;
-	r = model_explore(&model);
-	tap_note("%s without its %s: %s after %llu executions", func, op,
-		 r.has_failed ? r.what : "NOT FOUND", (unsigned long long)r.executions);
-	CHECK(r.has_failed);
+	return engine.result;
 }

@@ -6,7 +6,7 @@
  * the checker chooses who goes on, and at each plain store whether it stays in the CPU's store buffer
  * (x86-TSO). Choices that differ from "the same CPU goes on, its store is seen at once" cost one of the
  * bound; a search with bound b visits every execution that needs at most b of them. So no report means: none
- * within the bound.
+ * within the bound. Words that one CPU alone uses leave nothing to choose (words.c).
  *
  * Store buffers: a CPU's own pending stores are written to memory while it runs and taken out again while
  * others run, so that plain reads of its own stores are right without instrumentation.
@@ -50,12 +50,22 @@ void *model_stack_top(void);
 
 /* In CPUs: wait, as in the kernel, until is_ready(arg) or the virtual clock reaches until. False: time. */
 bool model_wait(bool (*is_ready)(void *), void *arg, int64_t until);
+/* Did an interrupt end the last one? */
+bool model_is_wait_broken(void);
 void model_expect(bool holds, const char *what);
 /* A point at which another CPU may go on. */
 void model_step(void);
 int64_t model_now(void);
 uint32_t model_random(uint32_t n);
-/* Number of kicks sent to the kernel thread with that id since setup. */
-int model_kicks(int tid);
+/* Interrupt cpu at its next step, also out of a wait; fn runs there, with further interrupts blocked until it returns. */
+void model_on_interrupt(void (*fn)(void));
+void model_interrupt(int cpu);
+void model_open_interrupts(void);
+/* Every CPU's stores become visible. */
+void model_membarrier(void);
+void model_fence(const char *func);
+void model_pause(const char *func);
+/* Does the model that is explored leave op out of func? For machines that have something to be left out. */
+bool model_is_mutated(const char *func, const char *op);
 
 #endif

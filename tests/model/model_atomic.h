@@ -5,7 +5,8 @@
  * kernel thread plays all CPUs.
  *
  * A mutation (model.h) names a function and an operation in it; the operation then loses what it is for: a
- * fence fences nothing, a read-modify-write is torn in two, a seq_cst store stays in the store buffer.
+ * fence fences nothing, a read-modify-write is torn in two, a seq_cst store stays in the store buffer, a "look"
+ * (a seq_cst load) sees nothing: 0.
  */
 #ifndef WF_TESTS_MODEL_ATOMIC_H
 #define WF_TESTS_MODEL_ATOMIC_H
@@ -16,6 +17,7 @@ void model_load(const char *func, const void *at);
 void model_store(const char *func, void *at, const void *value, size_t size, bool is_seq_cst);
 void model_fence(const char *func);
 void model_rmw(const char *func, const char *op, const void *at);
+bool model_is_blind(const char *func);
 void model_tear(const char *func, const char *op);
 
 #define wf_load_relaxed(p)                                                                         \
@@ -24,7 +26,11 @@ void model_tear(const char *func, const char *op);
 		*(p);                                                                              \
 	})
 #define wf_load_acquire(p) wf_load_relaxed(p)
-#define wf_load_seq_cst(p) wf_load_relaxed(p)
+#define wf_load_seq_cst(p)                                                                         \
+	({                                                                                         \
+		model_load(__func__, (p));                                                         \
+		model_is_blind(__func__) ? (__typeof__(*(p)))0 : *(p);                             \
+	})
 
 #define wf_load_hint(p) (*(p))
 #define wf_store_hint(p, v) ((void)(*(p) = (v)))

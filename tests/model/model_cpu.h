@@ -44,6 +44,10 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 #define wf_cpu_fsbase() model_arch_get_tls()
 #define wf_arch_switch model_arch_switch
 #define wf_arch_switch_last model_arch_switch_last
+#define wf_arch_make_context model_arch_make_context
+#define wf_arch_sigreturn model_arch_sigreturn
+#define wf_arch_sigreturn_check model_arch_sigreturn_check
+#define wf_arch_sigreturn_end model_arch_sigreturn_end
 #define wf_arch_set_self model_arch_set_self
 #define wf_arch_set_tls model_arch_set_tls
 #define wf_arch_get_tls model_arch_get_tls

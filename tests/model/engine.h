@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the files of the checker share: model.c chooses who goes on, memory.c keeps the store buffers and
+ * performs operations, words.c knows which words are shared, report.c tells what was found.
+ */
+#ifndef WF_TESTS_ENGINE_H
+#define WF_TESTS_ENGINE_H
+
+#include "base/san.h"
+#include "model.h"
+
+#define MAX_CPUS 16
+#define MAX_STACKS 160
+#define MAX_BUFFER 12
+#define MAX_CHOICES 16384
+#define MAX_STEPS 12000 /* more: it does not end */
+#define MAX_LOG MAX_STEPS
+
+struct store {
+	void *at;
+	size_t size;
+	uint64_t value, under; /* under: what memory holds for the others, while we run */
+};
+
+enum cpu_state {
+	CPU_RUNS,
+	CPU_WAITS,
+	CPU_SPINS,
+	CPU_DONE
+};
+
+struct cpu {
+	const char *name;
+	void *sp, *gs;
+	enum cpu_state state;
+	bool (*is_ready)(void *);
+	void *arg;
+	int64_t until;
+	bool is_timed_out;
+	bool is_interrupted, is_put_off; /* an interrupt waits; not for the next step */
+	bool is_closed;                  /* none is taken */
+	bool is_broken;                  /* one came during the last wait */
+	uint64_t seen_writes;            /* CPU_SPINS: goes on when somebody wrote */
+	int nr_stores;
+	struct store buffer[MAX_BUFFER];
+	void (*fn)(void *);
+	void *fn_arg;
+};
+
+extern struct engine {
+	const struct model *model;
+	bool is_running; /* the code under test runs; else setup() or check() */
+	struct cpu cpus[MAX_CPUS];
+	int nr_cpus, cur, budget, nr_pending, nr_stacks, steps, turn;
+	uint64_t writes, spun_at;
+	int64_t now;
+	void *main_sp;
+	struct wf_san_stack main_stack, stacks[MAX_STACKS];
+	char *arena;
+	void (*on_interrupt)(void);
+	bool is_random;
+	uint64_t rng;
+	struct {
+		uint16_t chosen, options;
+	} path[MAX_CHOICES];
+	int depth, length;
+	struct {
+		const char *func, *op;
+		int cpu;
+	} log[MAX_LOG];
+	struct model_result result;
+} engine;
+
+WF_INLINE struct cpu *engine_cpu(void)
+{
+	return &engine.cpus[engine.cur];
+}
+
+/* model.c. One of n; 0 is what costs nothing. */
+int engine_choose(int n);
+/* A step for the log; too many are an end. */
+void engine_step(const char *func, const char *op);
+/* A step at which another CPU may go on, and the running one's interrupt come. */
+void engine_point(const char *func, const char *op);
+
+/* memory.c. What c has in its buffer disappears from memory before others run, and comes back before c does. */
+void engine_hide_stores(struct cpu *c);
+void engine_show_stores(struct cpu *c);
+/* Of all CPUs, whose buffers are hidden. */
+void engine_drain_all(void);
+/* The running CPU's stores are in memory already: they merely stop being pending. */
+void engine_flush(struct cpu *c);
+
+/* words.c. */
+void engine_words_reset(void);
+/* Note a use by the running CPU. False: nobody else uses it, so that its moment makes no difference. */
+bool engine_word_is_shared(const void *at);
+/* Were words found to be shared that passed for private until now? They are shared from now on. */
+bool engine_words_grew(void);
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the files of src/linux that deliver signals ask of others, who have nothing to say here. */
+#include "linux/bind.h"
+#include "linux/calls.h"
+#include "linux/remote.h"
+#include "linux/robust.h"
+#include "linux/timers.h"
+#include "signal_machine.h"
+
+struct lx_config lx_config;
+
+struct lx_thread *lx_by_tid(uint32_t tid)
+{
+	struct wf_thread *t = wf_thread_by_tid(tid);
+
+	return t ? lx_of(t) : NULL;
+}
+
+void lx_bind_rethink(struct lx_thread *t, bool may_switch)
+{
+}
+
+long (*lx_bind_handler(long nr, long (*handler)(struct wf_frame *)))(struct wf_frame *)
+{
+	return handler;
+}
+
+void lx_credentials_answer(struct wf_kthread *k)
+{
+}
+
+void lx_remote_answer(struct wf_kthread *k)
+{
+}
+
+void lx_timer_drain_begin(void)
+{
+}
+
+bool lx_timer_is_back(int timer_id)
+{
+	return false;
+}
+
+void lx_timer_taken(const struct wf_siginfo *info)
+{
+}
+
+static uint32_t timer_target;
+
+void signal_timer_for(struct lx_thread *t)
+{
+	timer_target = t ? lx_tid(t) : 0;
+}
+
+uint32_t lx_timer_target(int timer_id)
+{
+	return timer_target;
+}
+
+void lx_timer_cpu_expired(int timer_id)
+{
+}
+
+void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid))
+{
+}
+
+void lx_futex_owner_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid)
+{
+}
+
+void lx_heir_answer(void)
+{
+}
+
+void lx_stay_native(const char *why)
+{
+}
+
+bool lx_signalfd_shows(int sig)
+{
+	return false;
+}
