@@ -82,6 +82,8 @@ static void set_level(struct lx_thread *t)
 							      : WF_LEVEL_NORMAL + t->nice;
 
 	wf_store_relaxed(&t->base.level, (uint8_t)WF_MAX(0, WF_MIN(level, WF_LEVELS - 1)));
+	if (level != WF_LEVEL_NORMAL)
+		wf_store_relaxed(&wf_rt.has_levels, 1u);
 }
 
 /* The workers cannot stand in for it; and a kernel thread that has a policy of its own keeps to its thread. */

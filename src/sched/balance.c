@@ -57,6 +57,10 @@ enum wf_prev_action wf_balance_leave(struct wf_kthread *k, enum wf_prev_action a
 
 	if (wf_rt.nr_workers == 1 || self->slice_left > 0)
 		return action;
+	/* Who goes makes room for somebody: not for those alone who get less than it by their nice values. */
+	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.has_levels)) &&
+	    !wf_runq_has_up_to(&k->worker->rq, wf_load_relaxed(&self->level)))
+		return action;
 	self->slices_here = WF_MIN(self->slices_here + 1u, 15u) & 15u;
 	mine = load_of(k->worker);
 	to = least_loaded(k->worker, &least);

@@ -149,21 +149,47 @@ static uint32_t pay(const struct wf_thread *t, unsigned level, uint16_t *out_res
 	return turns >> 16;
 }
 
-/* The round in which t ran may be over: its successor is taken before it is put back. */
-void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t)
+/* Under the lock. The round in which t ran may be over: its successor is taken before it is put back. */
+static void put_used(struct wf_runq *q, struct wf_thread *t)
 {
 	unsigned level = wf_load_relaxed(&t->level);
-	int32_t rounds, ahead;
+	int32_t rounds = (int32_t)pay(t, level, &t->turns), ahead;
 
-	lock(q);
-	rounds = (int32_t)pay(t, level, &t->turns);
 	ahead = WF_MIN((int16_t)(t->round + (uint32_t)rounds - q->round), rounds);
 	if (ahead > 1)
 		append_later(q, t, (uint32_t)ahead);
 	else
 		append_at(&q->array[ahead == 1 ? !q->active : q->active], t, level);
 	wf_store_relaxed(&q->nr, wf_runq_nr(q) + 1);
+}
+
+void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t)
+{
+	lock(q);
+	put_used(q, t);
 	unlock(q);
+}
+
+void wf_runq_push_moved(struct wf_runq *q, struct wf_thread *t)
+{
+	lock(q);
+	t->round = (uint16_t)q->round;
+	put_used(q, t);
+	unlock(q);
+}
+
+bool wf_runq_has_up_to(struct wf_runq *q, unsigned level)
+{
+	bool has = false;
+
+	lock(q);
+	for (int i = 0; i < 2; i++) {
+		const struct wf_level *first = first_of(&q->array[i]);
+
+		has |= first && wf_load_relaxed(&first->head->level) <= level;
+	}
+	unlock(q);
+	return has;
 }
 
 bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t)

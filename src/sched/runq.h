@@ -53,6 +53,10 @@ enum wf_place {
 void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
 /* t used a slice, or what it wanted of it. It sits out the rounds that this costs at its level. */
 void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t);
+/* The same for one that used it on another queue, whose rounds are not these. */
+void wf_runq_push_moved(struct wf_runq *q, struct wf_thread *t);
+/* Somebody at that level or before it is in the queue, and sits out no rounds. */
+bool wf_runq_has_up_to(struct wf_runq *q, unsigned level);
 /* t, which runs, used a slice. True: no other thread's turn comes before its next one, so it keeps the worker. */
 bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t);
 /* out_new_slice: false when the thread came from the hand-off slot and inherits the slice. */

@@ -49,6 +49,7 @@ struct wf_runtime {
 
 	/* (a) written by the monitor and by idle workers */
 	int64_t coarse_now WF_ALIGNED(WF_CACHE_LINE);
+	uint32_t has_levels; /* (a) some thread has another level than the usual one */
 	uint32_t accounts;   /* (a) somebody has asked for the CPU time of a thread */
 	uint32_t door_wakes; /* (a) somebody who may not make a carrier asks the door to wake one */
 	uint32_t monitor_armed; /* (a) the door ticks */

@@ -65,8 +65,12 @@ static void drain_inbox(struct wf_worker *w)
 
 	while (t) {
 		struct wf_thread *next = t->next;
+		enum wf_place place = place_by_slice(t, WF_PLACE_WOKEN);
 
-		wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_WOKEN));
+		if (place == WF_PLACE_EXPIRED && t->home != w)
+			wf_runq_push_moved(&w->rq, t);
+		else
+			wf_runq_push(&w->rq, t, place);
 		t = next;
 	}
 }
@@ -178,7 +182,10 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 
 bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self)
 {
-	if (self->slice_left > 0 || wf_load_relaxed(&w->inbox) || !wf_runq_keeps(&w->rq, self))
+	if (self->slice_left > 0)
+		return false;
+	drain_inbox(w);
+	if (!wf_runq_keeps(&w->rq, self))
 		return false;
 	self->slice_left = wf_rt.slice_ns;
 	wf_store_relaxed(&w->slice_seq, w->slice_seq + 1);

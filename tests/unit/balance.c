@@ -84,6 +84,22 @@ TEST(who_has_slice_left_stays)
 	CHECK_EQ(leave(0), 0);
 }
 
+TEST(nobody_makes_room_for_those_with_less_weight_only)
+{
+	set_up(2);
+	put(0, 0), put(0, 1), put(1, 2);
+	show(1);
+	wf_store_relaxed(&kthreads[0].cur, &threads[0]);
+	threads[0].level = WF_LEVEL_NORMAL;
+	threads[1].level = WF_LEVEL_NORMAL + 5;
+	wf_runq_push(&workers[0].rq, &threads[1], WF_PLACE_TAIL);
+	wf_rt.has_levels = 1;
+	CHECK_EQ(leave(0), 0);
+	threads[0].level = WF_LEVEL_NORMAL + 5;
+	CHECK_EQ(leave(0), 1);
+	wf_rt.has_levels = 0;
+}
+
 TEST(nobody_goes_where_nobody_runs_or_a_call_blocks)
 {
 	set_up(2);

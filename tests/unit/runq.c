@@ -118,6 +118,36 @@ TEST(hogs_share_by_their_nice_values)
 	}
 }
 
+/* How many slices the only other thread of q has before one with that nice value, which used its own elsewhere. */
+static int slices_before_moved(int nice)
+{
+	struct wf_thread *cur;
+
+	reset();
+	push(0, WF_PLACE_TAIL);
+	cur = wf_runq_pop(&q, &new_slice);
+	threads[1].level = (uint8_t)(WF_LEVEL_NORMAL + nice);
+	threads[1].round = 40000;
+	wf_runq_push_moved(&q, &threads[1]);
+	for (int n = 1;; n++) {
+		if (wf_runq_keeps(&q, cur))
+			continue;
+		CHECK(cur == &threads[0]);
+		cur = wf_runq_pop(&q, &new_slice);
+		wf_runq_push_used(&q, &threads[0]);
+		if (cur != &threads[0])
+			return n;
+	}
+}
+
+TEST(who_used_a_slice_elsewhere_sits_out_as_many_rounds_here)
+{
+	CHECK_EQ(slices_before_moved(0), 1);
+	CHECK_EQ(slices_before_moved(5), 3);
+	CHECK_EQ(slices_before_moved(10), 9);
+	CHECK_EQ(slices_before_moved(-5), 1);
+}
+
 TEST(who_sits_out_rounds_runs_when_nobody_else_does)
 {
 	reset();
