@@ -120,6 +120,7 @@ def interval_timer_and_alarm():
 
 @case
 def default_action_of_sigterm():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # who runs us with nohup ignores it, and so would the child
     for number in signal.SIGTERM, signal.SIGHUP, signal.SIGKILL:
         code = "import threading, os, time\n" \
                "for _ in range(5): threading.Thread(target=time.sleep, args=(60,)).start()\n" \
