@@ -139,6 +139,13 @@ static inline void *join(pthread_t t)
 	return value;
 }
 
+/* libc joins a thread a moment before the kernel has ended it. */
+static inline void wait_until_gone(pid_t tid)
+{
+	while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+		sched_yield();
+}
+
 static inline int64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;

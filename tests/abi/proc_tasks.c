@@ -213,6 +213,7 @@ int main(void)
 	for (int i = 0; i < NR; i++)
 		join(t[i]);
 	snprintf(path, sizeof(path), "/proc/self/task/%d", tids[1]);
+	wait_until_gone(tids[1]);
 	CHECK_ERRNO(access(path, F_OK), ENOENT);
 	join(start(looks_at_itself, NULL));
 	CHECK_PT(pthread_getname_np(pthread_self(), name, sizeof(name)));

@@ -87,6 +87,7 @@ static inline int show_in_thread(void *(*calls)(void *))
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	other = start(parks, NULL);
 	join(start(notes_its_tid, NULL));
+	wait_until_gone(dead_tid);
 	while (!LOAD(&is_parked))
 		sched_yield();
 	join(start(calls, NULL));

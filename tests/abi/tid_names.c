@@ -89,8 +89,10 @@ int main(void)
 		join(t[i]);
 	ok("names given by main are seen");
 
-	for (int i = 0; i < NR; i++)
+	for (int i = 0; i < NR; i++) {
+		wait_until_gone(tids[i]);
 		CHECK_ERRNO(syscall(SYS_tgkill, getpid(), tids[i], 0), ESRCH);
+	}
 	CHECK_ERRNO(syscall(SYS_tgkill, getpid(), -1, 0), EINVAL);
 	CHECK_ERRNO(syscall(SYS_tgkill, getpid(), getpid(), 65), EINVAL);
 	CHECK_PT(pthread_getname_np(pthread_self(), name, sizeof(name)));
