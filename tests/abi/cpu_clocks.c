@@ -112,7 +112,8 @@ static void of_others(void)
 	CHECK(llabs(clock_ns(self) - own_ns()) < 10 * MS);
 	pthread_barrier_wait(&barrier);
 	join(t);
-	while (clock_gettime(clock, &ts) == 0) /* the kernel ends a thread after libc has joined it */
+	/* libc joins a thread a moment before the kernel has ended it */
+	while (clock_gettime(clock, &ts) == 0)
 		sched_yield();
 	CHECK_ERRNO(clock_gettime(clock, &ts), EINVAL);
 	CHECK_ERRNO(clock_getres(clock, &ts), EINVAL);
