@@ -35,11 +35,12 @@
 
 /*
  * The runtime of AddressSanitizer ends a program in which another library is loaded before it. We define none
- * of the functions that it replaces. Its leak checker looks for threads among the kernel's, finds only main and
- * calls a leak what the stacks of the others hold. Programs that the program starts may have it, too.
+ * of the functions that it replaces. Its leak checker, and the one that programs have without it, looks for
+ * threads among the kernel's, finds only main and calls a leak what the stacks of the others hold. Programs that
+ * the program starts may have it, too.
  */
 #define ASAN_ORDER "verify_asan_link_order"
-#define ASAN_LEAKS "detect_leaks"
+#define LEAKS "detect_leaks"
 
 static const char run_help[] =
 	"Usage: weft run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
@@ -341,7 +342,7 @@ static void set_environment(const struct run_options *o, const char *library)
 {
 	const char *preload = getenv("LD_PRELOAD");
 	const char *tunables = getenv("GLIBC_TUNABLES");
-	const char *asan = getenv("ASAN_OPTIONS");
+	const char *asan = getenv("ASAN_OPTIONS"), *lsan = getenv("LSAN_OPTIONS");
 
 	if (!preload || !has_preload(preload, library))
 		set_joined("LD_PRELOAD", library, preload);
@@ -349,8 +350,10 @@ static void set_environment(const struct run_options *o, const char *library)
 		set_joined("GLIBC_TUNABLES", tunables, STACK_TUNABLE "=" STACK_CACHE_BYTES);
 	if (!asan || !has_option(asan, ASAN_ORDER))
 		set_joined("ASAN_OPTIONS", asan, ASAN_ORDER "=0");
-	if (!asan || !has_option(asan, ASAN_LEAKS))
-		set_joined("ASAN_OPTIONS", getenv("ASAN_OPTIONS"), ASAN_LEAKS "=0");
+	if (!asan || !has_option(asan, LEAKS))
+		set_joined("ASAN_OPTIONS", getenv("ASAN_OPTIONS"), LEAKS "=0");
+	if (!lsan || !has_option(lsan, LEAKS))
+		set_joined("LSAN_OPTIONS", lsan, LEAKS "=0");
 	if (o->workers)
 		set_number("WEFT_WORKERS", o->workers);
 	if (o->has_stats)

@@ -44,7 +44,7 @@ class CommandTest(unittest.TestCase):
 
     def environment(self, **changes):
         env = {k: v for k, v in os.environ.items()
-               if not k.startswith("WEFT") and k not in ("LD_PRELOAD", "GLIBC_TUNABLES")}
+               if not k.startswith("WEFT") and k not in ("LD_PRELOAD", "GLIBC_TUNABLES", "LSAN_OPTIONS")}
         env["WEFT_LIBRARY"] = self.library
         env["LC_ALL"] = "C"
         # A command built with AddressSanitizer would not start behind any preload.

@@ -58,7 +58,7 @@ class Run(RunTest):
     def test_without_options_nothing_else_is_set(self):
         before = self.environment(WEFT_WORKERS="5")
         env = self.program_env(WEFT_WORKERS="5")
-        for name in ("LD_PRELOAD", "GLIBC_TUNABLES"):
+        for name in ("LD_PRELOAD", "GLIBC_TUNABLES", "LSAN_OPTIONS"):
             del env[name]
         self.assertEqual(env.pop("ASAN_OPTIONS"), before.pop("ASAN_OPTIONS") + ":detect_leaks=0")
         self.assertEqual({k: env[k] for k in before}, before)
@@ -97,6 +97,13 @@ class Run(RunTest):
                          "a=1:detect_leaks=1:verify_asan_link_order=0")
         own = "verify_asan_link_order=1:detect_leaks=1"
         self.assertEqual(options(ASAN_OPTIONS=own), own)
+
+    def test_options_of_the_leak_checker_are_kept(self):
+        def options(**own):
+            return self.program_env(**own)["LSAN_OPTIONS"]
+        self.assertEqual(options(LSAN_OPTIONS=None), "detect_leaks=0")
+        self.assertEqual(options(LSAN_OPTIONS="verbosity=1"), "verbosity=1:detect_leaks=0")
+        self.assertEqual(options(LSAN_OPTIONS="detect_leaks=1"), "detect_leaks=1")
 
     def test_weft_0_changes_no_byte(self):
         env = self.environment(WEFT="0", LD_PRELOAD="", ODD="a=b\n\x01")
