@@ -400,25 +400,27 @@ static void in_waitid(void)
 	MUST(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT));
 }
 
-static mqd_t queue(const char *name)
+/* As unique as the folder: other programs of this header may run beside this one. */
+static mqd_t queue(const char *suffix)
 {
 	struct mq_attr attr = { .mq_maxmsg = 1, .mq_msgsize = 16 };
+	char name[sizeof(dir) + 8];
 	mqd_t mq;
 
-	mq_unlink(name);
-	mq = MUST(mq_open(name, O_RDWR | O_CREAT, 0600, &attr));
+	snprintf(name, sizeof(name), "%s%s", strrchr(dir, '/'), suffix);
+	mq = MUST(mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attr));
 	mq_unlink(name);
 	return mq;
 }
 
 static void in_mq_receive(void)
 {
-	MUST(mq_receive(queue("/weft-waits-r"), block, 16, NULL));
+	MUST(mq_receive(queue("-r"), block, 16, NULL));
 }
 
 static void in_mq_send(void)
 {
-	mqd_t mq = queue("/weft-waits-s");
+	mqd_t mq = queue("-s");
 
 	MUST(mq_send(mq, block, 1, 0));
 	MUST(mq_send(mq, block, 1, 0));

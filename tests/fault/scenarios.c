@@ -115,7 +115,7 @@ static void wait_readable(int fd)
 	int ret;
 
 	do
-		ret = poll(&p, 1, 20000);
+		ret = poll(&p, 1, -1);
 	while (ret == -1 && errno == ENOMEM);
 	MUST(ret == 1);
 }

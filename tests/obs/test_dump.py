@@ -130,7 +130,7 @@ class Dump(ObsTest):
         self.assert_goes_on(v)
 
     def wait_state(self, pid, wanted):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + obstest.LIMIT_S
         while time.monotonic() < deadline:
             with open(f"/proc/{pid}/stat", encoding="ascii") as f:
                 state = f.read().rsplit(")", 1)[1].split()[0]
@@ -343,7 +343,7 @@ class Refusals(ObsTest):
         tracer = subprocess.Popen([gdb, "-nx", "-q", "-p", str(v.pid)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + obstest.LIMIT_S
             while time.monotonic() < deadline:
                 with open(f"/proc/{v.pid}/status", encoding="ascii") as f:
                     if f"TracerPid:\t{tracer.pid}\n" in f.read():
