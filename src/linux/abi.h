@@ -85,6 +85,7 @@ struct lx_thread {
 	bool has_saved_mask;        /* (o) */
 	uint64_t sig_awaited;       /* (a) set of a sigtimedwait() in progress */
 	struct wf_stack_t altstack; /* (o) */
+	void *fp_room; /* (o) of the frame at the top of a small altstack; a save area, or NULL */
 
 	uintptr_t stack_low, stack_high; /* (p) from clone3, 0 if unknown */
 	char name[16];                   /* (a) */

@@ -23,6 +23,8 @@
 #define UC_FLAGS 0x6 /* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 #define SYSCALL_BYTES 2
 #define BUILDERS_BYTES 2048 /* the depth of the functions that build a frame below themselves */
+#define SPARE_BYTES                                                                                \
+	6144 /* of a handler's stack, for its calls and return and for another handler on top */
 
 void wf_arch_restorer(void);
 
@@ -87,22 +89,50 @@ void lx_signal_default_action(int sig, struct wf_siginfo *info)
 }
 
 /*
+ * The frame on the alternate stack of t. The kernel needs none of a handler's stack for its calls; we do, and where the
+ * stack is just large enough for the kernel's frame, the registers of the FPU go elsewhere. There is one such place
+ * for a thread, as there is one frame at the top of its stack; what lies there has as long a life.
+ */
+static struct wf_sigframe *place_on_alternate(struct lx_thread *t, size_t fp_bytes, void **out_fp)
+{
+	const uintptr_t low = (uintptr_t)t->altstack.sp, high = low + t->altstack.size;
+	struct wf_sigframe *frame = wf_sigframe_place(high, fp_bytes, out_fp);
+
+	if (!fp_bytes || (uintptr_t)frame >= low + SPARE_BYTES ||
+	    t->altstack.flags & LX_SS_AUTODISARM)
+		return frame;
+	if (!t->fp_room)
+		t->fp_room = wf_slab_get(&wf_rt.save_areas);
+	if (t->fp_room) {
+		frame = wf_sigframe_place(high, 0, out_fp);
+		*out_fp = t->fp_room;
+	}
+	return frame;
+}
+
+/*
  * Where the handler's frame goes: the alternate stack if asked for and not there already, else below sp. A
  * frame that would cover the functions that build it goes below them: here is the frame address of the
- * outermost, 0 if they run on another stack.
+ * outermost, 0 if they run on another stack. NULL: it would leave the alternate stack at the lower end.
  */
-static struct wf_sigframe *place_frame(const struct lx_thread *t, const struct sys_sigaction *act,
+static struct wf_sigframe *place_frame(struct lx_thread *t, const struct sys_sigaction *act,
 				       uintptr_t sp, uintptr_t here, size_t fp_bytes, void **out_fp)
 {
+	const bool is_there = lx_is_on_alternate(&t->altstack, sp);
+	const bool enters = act->flags & SA_ONSTACK && t->altstack.size && !is_there;
 	struct wf_sigframe *frame;
 
-	if (act->flags & SA_ONSTACK && t->altstack.size && !lx_is_on_alternate(&t->altstack, sp))
+	if (enters) {
 		sp = (uintptr_t)t->altstack.sp + t->altstack.size;
-	else
+		frame = place_on_alternate(t, fp_bytes, out_fp);
+	} else {
 		sp -= WF_RED_ZONE;
-	frame = wf_sigframe_place(sp, fp_bytes, out_fp);
+		frame = wf_sigframe_place(sp, fp_bytes, out_fp);
+	}
 	if (here && (uintptr_t)frame < here && sp > here - BUILDERS_BYTES)
 		frame = wf_sigframe_place(here - BUILDERS_BYTES, fp_bytes, out_fp);
+	if ((enters || is_there) && (uintptr_t)frame <= (uintptr_t)t->altstack.sp)
+		return NULL;
 	return frame;
 }
 
@@ -157,7 +187,7 @@ static struct wf_sigframe *next_frame(struct lx_thread *t, uintptr_t sp, uintptr
 				      struct sys_sigaction *act, void **out_fp)
 {
 	struct wf_sigframe *frame;
-	size_t bytes;
+	char *end;
 	int sig;
 
 	while ((sig = next_signal(t, info, act))) {
@@ -166,10 +196,9 @@ static struct wf_sigframe *next_frame(struct lx_thread *t, uintptr_t sp, uintptr
 			continue;
 		}
 		frame = place_frame(t, act, sp, here, fp_bytes, out_fp);
-		bytes = sizeof(*frame);
-		if (sp > (uintptr_t)frame && sp - (uintptr_t)frame < (1 << 16))
-			bytes += fp_bytes;
-		if (is_writable(frame, bytes))
+		end = *out_fp && *out_fp != t->fp_room ? (char *)*out_fp + fp_bytes
+						       : (char *)(frame + 1);
+		if (frame && is_writable(frame, (size_t)(end - (char *)frame)))
 			return frame;
 		frame_is_unwritable(t, sig);
 	}

@@ -400,6 +400,7 @@ void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 	t->sig_awaited = 0;
 	t->has_saved_mask = false;
 	t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
+	t->fp_room = NULL;
 }
 
 void lx_signal_thread_exit(struct lx_thread *t)
@@ -409,6 +410,9 @@ void lx_signal_thread_exit(struct lx_thread *t)
 	wf_store_seq_cst(&t->sig_mask, ~0ull);
 	lx_pending_close(&t->pending);
 	lx_signal_retarget(~0ull);
+	if (t->fp_room)
+		wf_slab_put(&wf_rt.save_areas, t->fp_room);
+	t->fp_room = NULL;
 }
 
 void lx_signal_take_raised(long ret)

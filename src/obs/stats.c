@@ -46,7 +46,7 @@ static uint64_t threads_made(void)
 
 WF_NOINLINE void wf_stats_print(const struct wf_stats_gate *gate)
 {
-	char text[STATS_BYTES];
+	static char text[STATS_BYTES]; /* the process ends: on whatever small stack that is */
 	struct wf_counters sum = { 0 };
 	uint32_t nr_kthreads = wf_load_acquire(&wf_rt.nr_kthreads);
 	struct wf_fmt f;
