@@ -164,13 +164,14 @@ static void check_full(void)
 	join(start(sends_in_time, NULL));
 	for (intptr_t i = 0; i < NR_SENDERS; i++)
 		t[i] = start(sends_to, (void *)i);
-	let_others_block();
-	wall = now_ns();
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	sleep_ns(100 * MS);
-	wall = now_ns() - wall;
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-	CHECK(cpu < wall / 8);
+	/* As long as it takes until all of them wait: the first of these that is quiet. */
+	do {
+		wall = now_ns();
+		cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		sleep_ns(100 * MS);
+		wall = now_ns() - wall;
+		cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	} while (cpu >= wall / 8);
 	CHECK_EQ(LOAD(&nr_sent), 0);
 	for (int i = 0; i < nr_filled; i++)
 		CHECK(recv(reader, &c, 1, 0) == 1 && c == 'a');
