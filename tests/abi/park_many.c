@@ -94,8 +94,9 @@ int main(void)
 
 		CHECK(workers >= 1);
 		CHECK(nr_kernel_threads() >= 1);
-		if (nr_kernel_threads() > workers + 4)
-			CHECK_EQ(nr_kernel_threads(), workers + 4);
+		/* One that was found in a call for long, as on a busy machine, ends once it is not needed. */
+		while (nr_kernel_threads() > workers + 4)
+			sleep_ns(100 * MS);
 	}
 	ok("kernel threads do not grow with threads");
 
