@@ -28,7 +28,9 @@ deps-test:
 $(BUILD)/build.ninja:
 	meson setup $(BUILD) $(MESON_ARGS)
 
-demo: all
+# Without the tests, which are most of what there is to build.
+demo: deps $(BUILD)/build.ninja
+	ninja -C $(BUILD) demo
 	@tools/demo $(BUILD)
 
 test: deps-test all
