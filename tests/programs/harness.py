@@ -4,11 +4,11 @@ The frame of a program test: cases, TAP, hard time limits, comparison with the n
 
 A test script imports this, marks its cases with @case and ends with main(). Usage of every script:
 
-    NAME.py --weft PATH|none --workers N [--only CASE ...] [--list]
+    NAME.py --weft PATH|none [--workers 1,2] [--only CASE ...] [--list]
 
 `--weft none` runs the programs natively: every case must pass so before it may fail under weft.
-Under weft a case marked compare=True runs natively first, and what it saw then (exit status,
-complaints in its log, idle CPU time) is what it must show again. Where it shows something else it
+Under weft a case runs once for each number of workers. One marked compare=True runs natively first,
+and what it saw then (exit status, complaints in its log, idle CPU time) is what it must show again. Where it shows something else it
 runs natively some more times: what the program does in one of its native runs it may do under weft.
 
 Invariants: a case ends within its limit, whatever the program does; on a hang every process it
@@ -16,6 +16,7 @@ started is shown before it is killed; nothing it started or wrote survives it.
 """
 
 import argparse
+import atexit
 import os
 import re
 import shutil
@@ -37,6 +38,7 @@ NATIVE_RETRIES = 3
 MAX_SHOWN = 20
 COMPLAINT = re.compile(r"error|warn|fail|fatal|critical|panic|assert|abort|\bweft:", re.I)
 cases = []
+kept = {}       # what prepared() has made, by key
 
 
 def case(function=None, *, compare=False, limit_s=CASE_LIMIT_S):
@@ -88,6 +90,15 @@ class Case:
     @property
     def is_weft(self):
         return self.runner.weft is not None
+
+    def prepared(self, key, make):
+        """A directory that make(path) fills for the first case that asks; for reading only, or to be copied."""
+        if key not in kept:
+            path = Path(tempfile.mkdtemp(prefix="weft-programs-"))
+            atexit.register(shutil.rmtree, path, ignore_errors=True)
+            make(path)
+            kept[key] = path
+        return kept[key]
 
     def start(self, *argv, native=False, **options):
         """Start a program and return at once; native=True keeps a mere client out of weft."""
@@ -260,11 +271,13 @@ def run_natively(function, limit_s):
                 raise StepFailed(f"fails natively: {err}") from None
 
 
-def run_case(function, runner, compare, limit_s):
+def run_case(function, runner, compare, limit_s, natives):
+    """natives: what the native runs of the case have shown so far, for all numbers of workers."""
     if not compare or not runner.weft:
         run_once(function, runner, limit_s)
         return
-    natives = [run_natively(function, limit_s)]
+    if not natives:
+        natives.append(run_natively(function, limit_s))
     c = run_once(function, runner, limit_s, natives[0])
     while left := differences(c.seen, natives):
         text = "\n".join(["other than natively:", *left[:MAX_SHOWN]])
@@ -313,7 +326,7 @@ def add_guest_cases(interpreter, script, *, limit_s=30):
 def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--weft", required=True, help="path of the weft command, or none")
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2])
     parser.add_argument("--only", nargs="*", default=[], help="names of cases")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
@@ -321,10 +334,35 @@ def parse_arguments():
     return args
 
 
+class Tap:
+    def __init__(self):
+        self.count = self.nr_failed = 0
+
+    def run(self, name, function, *args):
+        """One line for function(*args); true unless it failed."""
+        started = time.monotonic()
+        self.count += 1
+        is_ok = True
+        try:
+            function(*args)
+            print(f"ok {self.count} - {name}")
+        except Skip as skip:
+            print(f"ok {self.count} - {name} # SKIP {skip}")
+        except Exception as err:        # a broken case must not hide the ones after it
+            is_ok = False
+            self.nr_failed += 1
+            if not isinstance(err, StepFailed):
+                note(traceback.format_exc())
+            note(f"{type(err).__name__}: {err}")
+            print(f"not ok {self.count} - {name}")
+        note(f"{time.monotonic() - started:.1f} s")
+        return is_ok
+
+
 def main():
     args = parse_arguments()
     sys.stdout.reconfigure(line_buffering=True)
-    runner = Runner(args.weft, args.workers)
+    runners = [Runner(args.weft, w) for w in args.workers] if args.weft else [Runner(None, 0)]
     todo = [entry for entry in cases if not args.only or entry[0] in args.only]
     if args.weft:
         todo.insert(0, ("preload_takes", preload_takes, False, 60))
@@ -332,25 +370,17 @@ def main():
         print("\n".join(entry[0] for entry in todo))
         return
     procs.become_subreaper()
+    procs.take_default_signals()
     # Whoever ends us (a test driver's timeout) gets the clean-up too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    nr_failed = 0
-    for number, (name, function, compare, limit_s) in enumerate(todo, 1):
-        started = time.monotonic()
-        try:
-            run_case(function, runner, compare, limit_s)
-            print(f"ok {number} - {name}")
-        except Skip as skip:
-            print(f"ok {number} - {name} # SKIP {skip}")
-        except Exception as err:        # a broken case must not hide the ones after it
-            nr_failed += 1
-            if not isinstance(err, StepFailed):
-                note(traceback.format_exc())
-            note(f"{type(err).__name__}: {err}")
-            print(f"not ok {number} - {name}")
-            if function is preload_takes:
+    tap = Tap()
+    for name, function, compare, limit_s in todo:
+        natives = []
+        for runner in runners:
+            label = f"{name} workers={runner.workers}" if runner.weft else name
+            is_ok = tap.run(label, run_case, function, runner, compare, limit_s, natives)
+            if not is_ok and function is preload_takes:
                 print("Bail out! weft does not run the simplest program")
                 sys.exit(1)
-        note(f"{time.monotonic() - started:.1f} s")
-    print(f"1..{len(todo)}", flush=True)
-    sys.exit(1 if nr_failed else 0)
+    print(f"1..{tap.count}", flush=True)
+    sys.exit(1 if tap.nr_failed else 0)

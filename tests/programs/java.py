@@ -3,6 +3,7 @@
 """Java: the JVM brings its own signal handlers, alternate stacks, JIT and guard pages."""
 
 import signal
+from pathlib import Path
 
 from harness import GUESTS, case, find_program, main
 
@@ -13,8 +14,11 @@ NAMES = ["fifty_threads_count", "wait_notify_and_locks", "pools_and_queues", "so
          "interrupts_and_sleeps", "faults_become_exceptions", "garbage_collection", "processes"]
 
 
-def compile_guest(c):
-    c.call(find_program("javac"), "-d", c.home, GUESTS / "Threads.java", native=True, limit_s=60)
+def compile_natively(c, source):
+    """The directory of the classes."""
+    def make(path):
+        c.call(find_program("javac"), "-d", path, source, native=True, limit_s=60)
+    return c.prepared(Path(source).name, make)
 
 
 @case
@@ -26,8 +30,8 @@ def version_is_printed(c):
 def run_guest(name):
     def run(c):
         java = find_program("java")
-        compile_guest(c)
-        result = c.call(java, *OPTIONS, "-cp", c.home, "Threads", name, limit_s=60)
+        classes = compile_natively(c, GUESTS / "Threads.java")
+        result = c.call(java, *OPTIONS, "-cp", classes, "Threads", name, limit_s=60)
         c.equal((result.out, result.err), (f"ok {name}\n", ""), "output")
     run.__name__ = name
     return case(run)
@@ -56,8 +60,7 @@ public class Hook {
 	}
 }
 """)
-    c.call(find_program("javac"), "-d", c.home, source, native=True, limit_s=60)
-    program = c.start(java, *OPTIONS, "-cp", c.home, "Hook")
+    program = c.start(java, *OPTIONS, "-cp", compile_natively(c, source), "Hook")
     program.wait_line("up")
     c.runs_under_weft(program)
     program.send(signal.SIGQUIT)

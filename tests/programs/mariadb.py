@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MariaDB: 100 connections, as threads of their own and in its thread pool; shutdown by SIGTERM."""
 
+import shutil
 import signal
 import socket
 
@@ -13,10 +14,15 @@ SMALL = ["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--key-bu
          "--aria-pagecache-buffer-size=8M"]
 
 
-def make_datadir(c, native):
-    install = find_program("mariadb-install-db")
-    c.call(install, "--no-defaults", f"--datadir={c.home}/data", "--user=root", "--skip-test-db",
-           "--auth-root-authentication-method=normal", *SMALL, native=native, limit_s=60)
+def install(c, data, native):
+    c.call(find_program("mariadb-install-db"), "--no-defaults", f"--datadir={data}", "--user=root",
+           "--skip-test-db", "--auth-root-authentication-method=normal", *SMALL, native=native,
+           limit_s=60)
+
+
+def make_datadir(c):
+    template = c.prepared("data", lambda path: install(c, path / "data", native=True))
+    shutil.copytree(template / "data", c.home / "data")
 
 
 def start(c, *options):
@@ -77,7 +83,7 @@ def count_together(c, server, nr_clients, nr_updates):
 
 
 def serve(c, thread_handling):
-    make_datadir(c, native=True)
+    make_datadir(c)
     server = start(c, f"--thread-handling={thread_handling}")
     slap(c, c.load(4000, 400))
     count_together(c, server, 20, 50)
@@ -98,7 +104,7 @@ def pool_of_threads(c):
 
 @case(compare=True)
 def sleeping_and_killed_connections(c):
-    make_datadir(c, native=True)
+    make_datadir(c)
     # Whether a killed connection is logged as aborted depends on who comes first.
     server = start(c, "--log-warnings=1")
 
@@ -124,7 +130,7 @@ def sleeping_and_killed_connections(c):
 
 @case
 def bootstrap_and_clients_under_weft(c):
-    make_datadir(c, native=False)
+    install(c, c.home / "data", native=False)
     server = start(c)
     slap(c, 1000, native=False)
     c.equal(sql(c, "select 6 * 7", native=False), ["42"], "answer of the command-line client")

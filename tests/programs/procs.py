@@ -45,6 +45,13 @@ def become_subreaper():
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
+def take_default_signals():
+    """nohup, and a shell without job control in the background, ignore these; the programs would inherit it."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def stat_fields(pid):
     """The fields of /proc/PID/stat after the name, or None when the process is gone."""
     try:

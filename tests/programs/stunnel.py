@@ -18,25 +18,26 @@ TIMEOUTclose = 0
 [echo]
 accept = 127.0.0.1:{port}
 connect = 127.0.0.1:{back_end}
-cert = {home}/cert.pem
+cert = {certificate}/cert.pem
 """
 
 
 def make_certificate(c):
-    c.call(find_program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-           "-subj", "/CN=localhost", "-keyout", c.home / "key.pem", "-out", c.home / "crt.pem",
-           native=True)
-    pem = c.home / "cert.pem"
-    pem.write_bytes((c.home / "key.pem").read_bytes() + (c.home / "crt.pem").read_bytes())
-    pem.chmod(0o600)
+    def make(path):
+        c.call(find_program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+               "-subj", "/CN=localhost", "-keyout", path / "key.pem", "-out", path / "crt.pem",
+               native=True)
+        pem = path / "cert.pem"
+        pem.write_bytes((path / "key.pem").read_bytes() + (path / "crt.pem").read_bytes())
+        pem.chmod(0o600)
+    return c.prepared("certificate", make)
 
 
 def start(c):
     stunnel = find_program("stunnel4", "stunnel")
-    make_certificate(c)
     port = clients.reserve_port(c)
     config = c.home / "stunnel.conf"
-    config.write_text(CONFIG.format(home=c.home, port=port,
+    config.write_text(CONFIG.format(home=c.home, port=port, certificate=make_certificate(c),
                                     back_end=clients.back_end(c, clients.EchoHandler)))
     server = c.start(stunnel, config)
     # Not by connecting: it listens before it handles signals, and a connection that comes to nothing
@@ -52,7 +53,7 @@ def log(c):
 
 
 def talk(c, port, i, nr_round_trips):
-    context = ssl.create_default_context(cafile=str(c.home / "crt.pem"))
+    context = ssl.create_default_context(cafile=str(make_certificate(c) / "crt.pem"))
     context.check_hostname = False
     with context.wrap_socket(clients.connect(port)) as sock:
         for n in range(nr_round_trips):
