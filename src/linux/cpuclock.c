@@ -47,30 +47,20 @@ static long put_time(uint64_t user, int64_t ns)
 long sysc_clock_gettime(struct wf_frame *f)
 {
 	struct lx_thread *t;
+	enum lx_clock_kind kind = lx_cpuclock_thread((int)WF_ARG0(f), &t);
 
-	switch (lx_cpuclock_thread((int)WF_ARG0(f), &t)) {
-	case LX_CLOCK_KERNEL:
-		return lx_raw(f);
-	case LX_CLOCK_DEAD:
-		return -EINVAL;
-	case LX_CLOCK_THREAD:
-		break;
-	}
+	if (kind != LX_CLOCK_THREAD)
+		return kind == LX_CLOCK_DEAD ? -EINVAL : lx_raw(f);
 	return put_time(WF_ARG1(f), wf_account_cpu_ns(&t->base));
 }
 
 long sysc_clock_getres(struct wf_frame *f)
 {
 	struct lx_thread *t;
+	enum lx_clock_kind kind = lx_cpuclock_thread((int)WF_ARG0(f), &t);
 
-	switch (lx_cpuclock_thread((int)WF_ARG0(f), &t)) {
-	case LX_CLOCK_KERNEL:
-		return lx_raw(f);
-	case LX_CLOCK_DEAD:
-		return -EINVAL;
-	case LX_CLOCK_THREAD:
-		break;
-	}
+	if (kind != LX_CLOCK_THREAD)
+		return kind == LX_CLOCK_DEAD ? -EINVAL : lx_raw(f);
 	return WF_ARG1(f) ? put_time(WF_ARG1(f), 1) : 0;
 }
 

@@ -69,6 +69,21 @@ long lx_fdwait_give_up(struct lx_fdwait *w, struct wf_frame *f)
 	return lx_fdwait_done(w, lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS));
 }
 
+bool lx_fdwait_is_over(struct lx_fdwait *w, struct wf_frame *f, long *ret)
+{
+	if (*ret == -EAGAIN) {
+		*ret = lx_fdwait_park(w);
+		if (*ret == 0)
+			return false;
+		if (*ret == -EPERM) {
+			*ret = lx_fdwait_give_up(w, f);
+			return true;
+		}
+	}
+	(void)lx_fdwait_done(w, *ret);
+	return true;
+}
+
 bool lx_fdwait_is_ready(int fd, uint32_t events)
 {
 	struct {

@@ -3,10 +3,10 @@
  * One wait of one call on one descriptor: what rw.c, sock.c, move.c and queue.c share.
  *
  *	lx_fdwait_init(&w, fd, EPOLLIN);
- *	for (;;) {
- *		ret = LX_TRY(&w, a call that does not block);	not EAGAIN: return lx_fdwait_done(&w, ret)
- *		ret = lx_fdwait_park(&w);			not 0: return lx_fdwait_done(&w, ret)
- *	}
+ *	do
+ *		ret = LX_TRY(&w, a call that does not block);
+ *	while (!lx_fdwait_is_over(&w, f, &ret));
+ *	return ret;
  *
  * No event is missed: w.seq is read before the attempt, see io/fd.h.
  */
@@ -49,6 +49,8 @@ WF_INLINE void lx_fdwait_init(struct lx_fdwait *w, int fd, uint32_t events)
 WF_PARKS long lx_fdwait_park(struct lx_fdwait *w);
 /* The real call, after -EPERM. */
 WF_PARKS long lx_fdwait_give_up(struct lx_fdwait *w, struct wf_frame *f);
+/* An attempt gave *ret. True: that is over, and *ret what the call returns; false: it has waited, try again. */
+WF_PARKS bool lx_fdwait_is_over(struct lx_fdwait *w, struct wf_frame *f, long *ret);
 /* What poll() says of it this moment. */
 bool lx_fdwait_is_ready(int fd, uint32_t events);
 /* An attempt would find nothing: wait before it. 0: attempt; else what the call returns. */

@@ -34,18 +34,9 @@ static bool is_read_over(struct wf_frame *f, struct lx_fdwait *w, bool takes, si
 {
 	if (takes && *ret > 0 && (size_t)*ret < len)
 		wf_fd_drained(w->use.fd, w->seq);
-	if (*ret == -EAGAIN) {
+	if (*ret == -EAGAIN)
 		note_empty(w);
-		*ret = lx_fdwait_park(w);
-		if (*ret == 0)
-			return false;
-		if (*ret == -EPERM) {
-			*ret = lx_fdwait_give_up(w, f);
-			return true;
-		}
-	}
-	(void)lx_fdwait_done(w, *ret);
-	return true;
+	return lx_fdwait_is_over(w, f, ret);
 }
 
 struct termios_k {

@@ -78,22 +78,6 @@ static long wait_in_kernel_for(struct wf_frame *f, uint32_t events)
 	return wait_in_kernel((long)f->nr, args, events);
 }
 
-/* An attempt gave *ret. True: that is over, and *ret what the call returns; false: try again. */
-static bool is_over(struct wf_frame *f, struct lx_fdwait *w, long *ret)
-{
-	if (*ret == -EAGAIN) {
-		*ret = lx_fdwait_park(w);
-		if (*ret == 0)
-			return false;
-		if (*ret == -EPERM) {
-			*ret = lx_fdwait_give_up(w, f);
-			return true;
-		}
-	}
-	(void)lx_fdwait_done(w, *ret);
-	return true;
-}
-
 /*
  * A datagram to a unix socket that is full. Whether that has room poll() tells only to a sender that is connected to
  * it, and to another it says that there is some: the kernel waits.
@@ -257,7 +241,7 @@ long sysc_recvfrom(struct wf_frame *f)
 			wf_fd_drained(w.use.fd, w.seq);
 		if (is_plain && ret == -EAGAIN)
 			wf_fd_found_empty(w.use.fd, w.seq);
-	} while (!is_over(f, &w, &ret));
+	} while (!lx_fdwait_is_over(&w, f, &ret));
 	return ret;
 }
 
@@ -279,7 +263,7 @@ long sysc_recvmsg(struct wf_frame *f)
 		do
 			ret = LX_TRY(
 				&w, sys3(__NR_recvmsg, w.use.fd, WF_ARG1(f), flags | MSG_DONTWAIT));
-		while (!is_over(f, &w, &ret));
+		while (!lx_fdwait_is_over(&w, f, &ret));
 	}
 	if (ret >= 0)
 		lx_fd_received((const void *)WF_ARG1(f));
