@@ -13,8 +13,6 @@
 #include "sched/park.h"
 #include "sched/runtime.h"
 
-#include <errno.h>
-
 /*
  * An interrupted wait costs several times what a direct one saves. After one the worker parks as usual for a while, the
  * longer the more often it happens: then it is not the only one with something to do.

@@ -64,14 +64,6 @@ void model_verify(const struct model *model)
 	struct model_result r;
 
 	shallower.bound -= SLOWDOWN;
-	if (getenv("SHOW")) {
-		struct model x = *model;
-		x.bound = 0;
-		x.walks = 0;
-		r = model_explore(&x);
-		print_log();
-		tap_note("%d steps", engine.steps);
-	}
 	r = model_explore(&shallower);
 	tap_note("%llu executions, bound %d%s", (unsigned long long)r.executions, shallower.bound,
 		 r.is_complete ? ": all" : "");
