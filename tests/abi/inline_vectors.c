@@ -11,7 +11,6 @@
 #define NR 4
 #define ROUNDS 50
 
-static struct state garbage;
 static int fds[2], turn;
 
 /* Load s, make the call, store what the registers are then. One piece, so that nothing comes between. */
@@ -87,12 +86,6 @@ static void *reads(void *arg)
 	return NULL;
 }
 
-static void destroys(int sig)
-{
-	(void)sig;
-	load_state(&garbage);
-}
-
 static void *signals_itself(void *arg)
 {
 	for (unsigned i = 0; i < ROUNDS; i++)
@@ -118,14 +111,10 @@ static void run_all(void *(*fn)(void *), const char *name)
 
 int main(void)
 {
-	struct sigaction sa = { .sa_handler = destroys };
+	int skip = begin_destroying();
 
-	if (!has_state()) {
-		dprintf(2, "no XSAVE\n");
-		return EXIT_SKIP;
-	}
-	fill_state(&garbage, 0xabcdef);
-	sigaction(SIGUSR1, &sa, NULL);
+	if (skip)
+		return skip;
 	CHECK_SYS(pipe(fds));
 	run_all(yields, "sched_yield");
 	run_all(waits_for_turn, "futex");

@@ -10,9 +10,8 @@
 #define RUN_NS (200 * MS)
 #define SPINS 20000
 
-static struct state garbage;
 static int64_t end_ns;
-static int nr_handled, nr_wanted;
+static int nr_wanted;
 static pthread_t threads[NR];
 
 /*
@@ -85,14 +84,7 @@ static __attribute__((noinline)) int spin_in_red_zone(int seed)
 /* On a busy machine the time may be over before the first signal comes. */
 static int is_over(void)
 {
-	return now_ns() >= end_ns && LOAD(&nr_handled) >= nr_wanted;
-}
-
-static void destroys(int sig)
-{
-	(void)sig;
-	load_state(&garbage);
-	ADD(&nr_handled, 1);
+	return now_ns() >= end_ns && LOAD(&nr_destroyed) >= nr_wanted;
 }
 
 static void *spins(void *arg)
@@ -145,14 +137,10 @@ static void run(const char *name, int has_signals)
 
 int main(void)
 {
-	struct sigaction sa = { .sa_handler = destroys };
+	int skip = begin_destroying();
 
-	if (!has_state()) {
-		dprintf(2, "no XSAVE\n");
-		return EXIT_SKIP;
-	}
-	fill_state(&garbage, 0xabcdef);
-	sigaction(SIGUSR1, &sa, NULL);
+	if (skip)
+		return skip;
 	run("preempted", 0);
 	run("preempted, with handlers that destroy all registers", 1);
 	return finish();
