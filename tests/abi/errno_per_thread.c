@@ -6,7 +6,7 @@
 #include "check.h"
 
 #define NR 32
-#define ROUNDS 2000
+#define ROUNDS 500
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sem_t sem;

@@ -5,6 +5,8 @@
 #include <sched.h>
 #include "check.h"
 
+#define YIELDS 1000 /* natively each may cost the slices of others who compute on this machine */
+
 static void *asks(void *arg)
 {
 	cpu_set_t all, one, got;
@@ -52,7 +54,7 @@ static void *asks(void *arg)
 
 static void *yields(void *arg)
 {
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < YIELDS; i++)
 		CHECK_EQ(sched_yield(), 0);
 	return arg;
 }
@@ -65,7 +67,7 @@ int main(void)
 		t[i] = start(yields, NULL);
 	for (int i = 0; i < 10; i++)
 		join(t[i]);
-	ok("200000 yields");
+	ok("10 threads yield");
 
 	for (int i = 0; i < 10; i++)
 		t[i] = start(asks, NULL);
