@@ -16,6 +16,7 @@
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/msg.h"
+#include "sched/park.h"
 
 #define RWF_NOWAIT 8
 #define MSG_PEEK 0x2
@@ -61,6 +62,8 @@ WF_INLINE long lx_fdwait_done(struct lx_fdwait *w, long ret)
 	if (w->has_waited) {
 		wf_fd_pass_on(w->use.fd, w->events);
 		wf_fd_use_done(&w->use);
+	} else if (ret > 0) {
+		wf_found_ready();
 	}
 	return ret;
 }

@@ -55,7 +55,7 @@ bool wf_direct_begin(enum wf_wait kind, uint64_t what)
 		return false;
 	}
 	wf_park_describe(kind, what);
-	wf_worker_charge(k, w);
+	wf_worker_charge(k, w, true);
 	k->count.directs++;
 	return true;
 }
@@ -85,6 +85,7 @@ void wf_direct_end(void)
 	/* The time of the wait is not its slice's. */
 	wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	wf_store_relaxed(&w->slice_began, wf_rt.coarse_now);
+	wf_worker_begin_turn(w);
 	/* We are busy again, and the monitor may have disarmed; as in wf_worker_loop(). */
 	wf_fence_seq_cst(&k->direct);
 	wf_monitor_arm();

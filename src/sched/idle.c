@@ -128,7 +128,7 @@ static void take_inbox_of(struct wf_worker *w, struct wf_worker *victim)
 	while (t) {
 		struct wf_thread *next = t->next;
 
-		wf_runq_push(&w->rq, t, WF_PLACE_TAIL);
+		wf_worker_push(w, t, WF_PLACE_TAIL);
 		t = next;
 	}
 }

@@ -142,12 +142,30 @@ static bool look_at_worker(struct wf_worker *w, int64_t now)
 	return is_stuck && (is_waiting(w) || !wf_load_relaxed(&wf_rt.nr_idle));
 }
 
+#define MEASURE_FROM_NS WF_MS
+#define MEASURE_TO_NS (10 * WF_SEC) /* the clock is disciplined: its speed may change */
+
+static void measure_cycles(int64_t now)
+{
+	uint64_t cycles = wf_cpu_cycles();
+	int64_t took = now - wf_rt.measured_at;
+
+	if (took >= MEASURE_FROM_NS && took <= MEASURE_TO_NS && cycles > wf_rt.measured_cycles)
+		wf_store_relaxed(&wf_rt.vtime_per_cycle, ((uint64_t)took / WF_VTIME_NS << 32) /
+								 (cycles - wf_rt.measured_cycles));
+	if (took > MEASURE_TO_NS) {
+		wf_rt.measured_at = now;
+		wf_rt.measured_cycles = cycles;
+	}
+}
+
 int64_t wf_monitor_tick(int64_t now)
 {
 	bool is_busy = false, is_urgent = false, is_queued = false;
 	int64_t next, woken = WF_NEVER;
 
 	wf_store_relaxed(&wf_rt.coarse_now, now);
+	measure_cycles(now);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 		struct wf_worker *w = &wf_rt.workers[i];
 

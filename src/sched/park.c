@@ -185,7 +185,8 @@ static void let_others_run(enum wf_prev_action action)
 			return;
 		}
 	}
-	if (wf_worker_keeps(w, k->cur))
+	/* Who yields is told to by itself, and has to keep nobody waiting: it only goes on when a slice begins. */
+	if ((action != WF_PREV_YIELD || k->cur->slice_left <= 0) && wf_worker_keeps(w, k->cur))
 		return;
 	WF_TRACE(k, WF_EV_YIELD, 0, 0);
 	wf_worker_switch_away(action == WF_PREV_GAVE_WAY ? wf_balance_leave(k, action) : action);
@@ -194,6 +195,17 @@ static void let_others_run(enum wf_prev_action action)
 void wf_yield(void)
 {
 	let_others_run(WF_PREV_YIELD);
+}
+
+#define FINDS_CYCLES                                                                               \
+	250000u /* about 100 us: as long as a turn of a thread that waits may well be */
+
+void wf_found_ready(void)
+{
+	struct wf_worker *w = wf_own_kthread()->worker;
+
+	if (w && wf_runq_nr(&w->rq) && wf_cpu_cycles() - w->turn_began > FINDS_CYCLES)
+		(void)wf_fetch_or(&wf_self()->attention, WF_ATT_RESCHED);
 }
 
 void wf_give_way(void)

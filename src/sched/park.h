@@ -37,6 +37,11 @@ bool wf_unpark(struct wf_thread *t, enum wf_reason reason);
 /* The same, to run on w (ours, or one that runs somebody now) because it waits for a lock; see gather.h. */
 bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *w);
 
+/*
+ * A call that can wait found what it wanted. Who always does, since its peer answers at once, never parks: after a
+ * while it is to let others run, at the gate's exit.
+ */
+void wf_found_ready(void);
 /* Let others run first; returns at once when nobody waits. */
 WF_PARKS void wf_yield(void);
 /* The same for one that was told to: with slice left it comes right after those that were woken. */

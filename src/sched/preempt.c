@@ -109,7 +109,7 @@ static void end_slice(struct wf_kthread *k)
 {
 	struct wf_thread *t = k->cur;
 
-	t->slice_left = 0;
+	t->slice_left = WF_SLICE_OVER;
 	t->hog = WF_MIN(t->hog + 2u, WF_HOG_MAX) & 15u;
 }
 

@@ -2,9 +2,13 @@
 /* The run queue; see runq.h. */
 #include "sched/runq.h"
 #include "base/die.h"
+#include "sched/runtime.h"
 
-#define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
-#define WARM_LOOKS 8 /* how many a thief passes over, under its victim's lock */
+#define HANDOFF_AHEAD                                                                              \
+	(WF_BLOCK_SLOTS                                                                            \
+	 << WF_SLOT_SHIFT) /* who has run that much more than others waits for them */
+#define STEAL_MAX 32       /* thieves come back; a bigger haul needs a bigger stack */
+#define WARM_LOOKS 8       /* how many a thief passes over, under its victim's lock */
 
 static void lock(struct wf_runq *q)
 {
@@ -38,37 +42,9 @@ static struct wf_thread *take_from(struct wf_level *l)
 	return t;
 }
 
-static void append_at(struct wf_array *a, struct wf_thread *t, unsigned level)
-{
-	append_to(&a->level[level], t);
-	a->bitmap |= 1ul << level;
-}
-
-static void append(struct wf_array *a, struct wf_thread *t)
-{
-	append_at(a, t, wf_load_relaxed(&t->level)); /* once: others may change it at any time */
-}
-
-/* The list whose head is next in turn, or NULL. */
-static struct wf_level *first_of(struct wf_array *a)
-{
-	if (a->woken.head)
-		return &a->woken;
-	return a->bitmap ? &a->level[__builtin_ctzl(a->bitmap)] : NULL;
-}
-
-static struct wf_thread *take_first(struct wf_array *a, struct wf_level *l)
-{
-	struct wf_thread *t = take_from(l);
-
-	if (!l->head && l != &a->woken)
-		a->bitmap &= ~(1ul << (l - a->level));
-	return t;
-}
-
 /*
- * What a slice costs, in rounds, with 16 bits of fraction: the inverse of the kernel's weights, 1.25 times as much for
- * each step of nice. Slices are counted, not measured: whose kernel thread was not running pays for no time.
+ * What a time costs, with 16 bits of fraction: the inverse of the kernel's weights, 1.25 times as much for each step of
+ * nice.
  */
 #define COST(weight) ((1u << 16) * 1024u / (weight))
 
@@ -81,101 +57,223 @@ static const uint32_t cost[WF_LEVELS] = {
 	COST(36),    COST(29),    COST(23),    COST(18),    COST(15),
 };
 
-_Static_assert(WF_ROUNDS == 128, "two words of later_map");
+_Static_assert(WF_NEAR == 4 && WF_FAR == 128, "the maps");
 
-static void append_later(struct wf_runq *q, struct wf_thread *t, uint32_t rounds)
+void wf_runq_charge(struct wf_thread *t, uint64_t ran)
 {
-	uint32_t at = (q->round + WF_MIN(rounds, WF_ROUNDS - 1)) % WF_ROUNDS;
+	unsigned level = wf_load_relaxed(&t->level); /* once: others may change it at any time */
 
-	append_to(&q->later[at], t);
-	q->later_map[at / 64] |= 1ul << at % 64;
+	if (WF_UNLIKELY(level != WF_LEVEL_NORMAL))
+		ran = (ran * cost[level]) >> 16;
+	t->vtime += ran;
 }
 
-/* How far the first round is in which somebody waits; WF_ROUNDS: none. */
-static uint32_t rounds_to_next(const struct wf_runq *q)
+static uint64_t block_of(uint64_t slot)
 {
-	for (uint32_t ahead = 1; ahead < WF_ROUNDS;) {
-		uint32_t at = (q->round + ahead) % WF_ROUNDS;
-		uint64_t map = q->later_map[at / 64] >> at % 64;
+	return slot / WF_BLOCK_SLOTS;
+}
+
+static struct wf_level *near_at(struct wf_runq *q, uint64_t slot)
+{
+	return &q->near[slot % (WF_NEAR * WF_BLOCK_SLOTS)];
+}
+
+static void set_now(struct wf_runq *q, uint64_t slot)
+{
+	wf_store_relaxed(&q->now, slot);
+}
+
+static void append_at(struct wf_runq *q, struct wf_thread *t, uint64_t slot)
+{
+	uint64_t block = block_of(slot), ahead = block - block_of(q->now);
+
+	if (ahead < WF_NEAR) {
+		append_to(near_at(q, slot), t);
+		q->near_map[block % WF_NEAR] |= 1ul << slot % WF_BLOCK_SLOTS;
+		return;
+	}
+	if (ahead >= WF_FAR)
+		block -= ahead - (WF_FAR - 1);
+	block %= WF_FAR;
+	append_to(&q->far[block], t);
+	q->far_map[block / 64] |= 1ul << block % 64;
+}
+
+/* Beyond everything that can be owed: the clock of a thread that slept for weeks has gone round. */
+#define AHEAD_MAX (1l << 40)
+
+/* True: t's time is that of the slot that is served, or before. */
+static bool settle(struct wf_runq *q, struct wf_thread *t, uint64_t *out_slot)
+{
+	int64_t ahead = wf_runq_ahead(q, t);
+
+	if (ahead < 0 || ahead > AHEAD_MAX) {
+		t->vtime = q->now << WF_SLOT_SHIFT;
+		ahead = 0;
+	}
+	*out_slot = q->now + ((uint64_t)ahead >> WF_SLOT_SHIFT);
+	return *out_slot == q->now;
+}
+
+static void append(struct wf_runq *q, struct wf_thread *t)
+{
+	uint64_t slot;
+
+	(void)settle(q, t, &slot);
+	append_at(q, t, slot);
+}
+
+static void append_woken(struct wf_runq *q, struct wf_thread *t)
+{
+	uint64_t slot;
+
+	if (settle(q, t, &slot))
+		append_to(&q->woken, t);
+	else
+		append_at(q, t, slot);
+}
+
+/* A far block has come near: its threads go to their slots. */
+static void spill(struct wf_runq *q, uint64_t block)
+{
+	struct wf_level *l = &q->far[block % WF_FAR];
+	struct wf_thread *t = l->head;
+
+	if (!t)
+		return;
+	*l = (struct wf_level){ 0 };
+	q->far_map[block % WF_FAR / 64] &= ~(1ul << block % 64);
+	while (t) {
+		struct wf_thread *next = t->next;
+
+		append(q, t);
+		t = next;
+	}
+}
+
+/* Nobody is in a slot before to. */
+static void advance(struct wf_runq *q, uint64_t to)
+{
+	uint64_t was = block_of(q->now), is = block_of(to);
+
+	set_now(q, to);
+	for (uint64_t b = WF_MAX(was + WF_NEAR, is); b < is + WF_NEAR; b++)
+		spill(q, b);
+}
+
+/* The first slot with somebody, among those that are near. */
+static bool first_near(const struct wf_runq *q, uint64_t *out_slot)
+{
+	uint64_t block = block_of(q->now);
+
+	for (uint64_t b = block; b < block + WF_NEAR; b++) {
+		uint64_t map = q->near_map[b % WF_NEAR];
+
+		if (!map)
+			continue;
+		*out_slot = b * WF_BLOCK_SLOTS + (uint64_t)__builtin_ctzl(map);
+		return true;
+	}
+	return false;
+}
+
+/* The first block with somebody, beyond those. */
+static bool first_far(const struct wf_runq *q, uint64_t *out_block)
+{
+	uint64_t block = block_of(q->now);
+
+	if (!(q->far_map[0] | q->far_map[1]))
+		return false;
+	for (uint64_t b = block + WF_NEAR; b < block + WF_FAR;) {
+		uint64_t map = q->far_map[b % WF_FAR / 64] >> b % 64;
+
+		if (map) {
+			*out_block = b + (uint64_t)__builtin_ctzl(map);
+			return true;
+		}
+		b += 64 - b % 64;
+	}
+	return false;
+}
+
+/* l, of near or far, may have become empty. */
+static void tidy(struct wf_runq *q, const struct wf_level *l)
+{
+	size_t i;
+
+	if (l->head || l == &q->woken)
+		return;
+	if (l >= q->near && l < q->near + ARRAY_LEN(q->near)) {
+		i = (size_t)(l - q->near);
+		q->near_map[i / WF_BLOCK_SLOTS] &= ~(1ul << i % WF_BLOCK_SLOTS);
+	} else {
+		i = (size_t)(l - q->far);
+		q->far_map[i / 64] &= ~(1ul << i % 64);
+	}
+}
+
+static struct wf_thread *take_first(struct wf_runq *q, struct wf_level *l)
+{
+	struct wf_thread *t = take_from(l);
+
+	tidy(q, l);
+	return t;
+}
+
+static struct wf_thread *take_queued(struct wf_runq *q)
+{
+	uint64_t slot, block;
+
+	if (q->woken.head)
+		return take_from(&q->woken);
+	while (!first_near(q, &slot)) {
+		if (!first_far(q, &block))
+			return NULL;
+		advance(q, block * WF_BLOCK_SLOTS);
+	}
+	advance(q, slot);
+	return take_first(q, near_at(q, slot));
+}
+
+/* The last slot with somebody, blocks beyond last not looked at, and of far ones the end. now: there is none. */
+static uint64_t last_slot(const struct wf_runq *q, uint64_t last)
+{
+	uint64_t block = block_of(q->now);
+
+	if (q->far_map[0] | q->far_map[1])
+		for (uint64_t b = WF_MIN(last, block + WF_FAR - 1); b >= block + WF_NEAR; b--)
+			if (q->far_map[b % WF_FAR / 64] >> b % 64 & 1)
+				return b * WF_BLOCK_SLOTS + WF_BLOCK_SLOTS - 1;
+	for (uint64_t b = block + WF_NEAR; b-- > block;) {
+		uint64_t map = q->near_map[b % WF_NEAR];
 
 		if (map)
-			return ahead + (uint32_t)__builtin_ctzl(map);
-		ahead += 64 - at % 64;
+			return b * WF_BLOCK_SLOTS + 63 - (uint64_t)__builtin_clzl(map);
 	}
-	return WF_ROUNDS;
+	return q->now;
 }
 
-/* All of l, in front of nobody. */
-static void join_active(struct wf_runq *q, struct wf_level *l)
+/* Behind all that come within a slice, and not behind those that sit out several by their nice values. */
+static void append_yielded(struct wf_runq *q, struct wf_thread *t)
 {
-	struct wf_array *a = &q->array[q->active];
-	struct wf_level *to = &a->level[WF_LEVEL_NORMAL];
+	uint64_t slice = wf_runq_slice(wf_rt.slice_ns) >> WF_SLOT_SHIFT, slot, last;
 
-	if (to->tail)
-		to->tail->next = l->head;
-	else
-		to->head = l->head;
-	to->tail = l->tail;
-	a->bitmap |= 1ul << WF_LEVEL_NORMAL;
-	*l = (struct wf_level){ 0 };
-}
-
-/* The active array is empty: the expired one is the next, and with it whoever waits for that round; empty rounds are left out. */
-static void begin_round(struct wf_runq *q)
-{
-	uint32_t at, ahead = 1;
-
-	q->active = !q->active;
-	if (WF_LIKELY(!(q->later_map[0] | q->later_map[1]))) {
-		q->round++;
-		return;
+	(void)settle(q, t, &slot);
+	last = last_slot(q, block_of(q->now + slice) + 1);
+	if (last > slot) {
+		slot = last;
+		t->vtime = slot << WF_SLOT_SHIFT;
 	}
-	if (!first_of(&q->array[q->active]))
-		ahead = rounds_to_next(q);
-	q->round += ahead;
-	at = q->round % WF_ROUNDS;
-	if (!q->later[at].head)
-		return;
-	q->later_map[at / 64] &= ~(1ul << at % 64);
-	join_active(q, &q->later[at]);
+	append_at(q, t, slot);
 }
 
-/* A slice costs parts of a round by its level, in 1/65536. Returns whole rounds; *out_rest is for t->turns. */
-static uint32_t pay(const struct wf_thread *t, unsigned level, uint16_t *out_rest)
+void wf_runq_adopt(struct wf_runq *q, struct wf_thread *t, const struct wf_runq *from)
 {
-	uint32_t turns = t->turns + cost[level];
+	int64_t ahead = from ? wf_runq_ahead(from, t) : 0;
 
-	*out_rest = (uint16_t)turns;
-	return turns >> 16;
-}
-
-/* Under the lock. The round in which t ran may be over: its successor is taken before it is put back. */
-static void put_used(struct wf_runq *q, struct wf_thread *t)
-{
-	unsigned level = wf_load_relaxed(&t->level);
-	int32_t rounds = (int32_t)pay(t, level, &t->turns), ahead;
-
-	ahead = WF_MIN((int16_t)(t->round + (uint32_t)rounds - q->round), rounds);
-	if (ahead > 1)
-		append_later(q, t, (uint32_t)ahead);
-	else
-		append_at(&q->array[ahead == 1 ? !q->active : q->active], t, level);
-	wf_store_relaxed(&q->nr, wf_runq_nr(q) + 1);
-}
-
-void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t)
-{
-	lock(q);
-	put_used(q, t);
-	unlock(q);
-}
-
-void wf_runq_push_moved(struct wf_runq *q, struct wf_thread *t)
-{
-	lock(q);
-	t->round = (uint16_t)q->round;
-	put_used(q, t);
-	unlock(q);
+	if (ahead < 0 || ahead > AHEAD_MAX)
+		ahead = 0;
+	t->vtime = (wf_load_relaxed(&q->now) << WF_SLOT_SHIFT) + (uint64_t)ahead;
 }
 
 bool wf_runq_has_up_to(struct wf_runq *q, unsigned level)
@@ -183,29 +281,49 @@ bool wf_runq_has_up_to(struct wf_runq *q, unsigned level)
 	bool has = false;
 
 	lock(q);
-	for (int i = 0; i < 2; i++) {
-		const struct wf_level *first = first_of(&q->array[i]);
-
-		has |= first && wf_load_relaxed(&first->head->level) <= level;
-	}
+	has |= q->woken.head && wf_load_relaxed(&q->woken.head->level) <= level;
+	for (uint32_t i = 0; i < ARRAY_LEN(q->near) && !has; i++)
+		has |= q->near[i].head && wf_load_relaxed(&q->near[i].head->level) <= level;
+	for (uint32_t i = 0; i < ARRAY_LEN(q->far) && !has; i++)
+		has |= q->far[i].head && wf_load_relaxed(&q->far[i].head->level) <= level;
 	unlock(q);
 	return has;
 }
 
+#define FAR_LOOKS                                                                                  \
+	64 /* how many are looked at, under the lock, before one of them is taken to be due */
+
+/* Somebody's time comes in that slot or before. */
+static bool is_anybody_until(const struct wf_runq *q, uint64_t slot)
+{
+	uint64_t block = block_of(q->now), first;
+	int looks = 0;
+
+	if (first_near(q, &first))
+		return first <= slot;
+	if (!(q->far_map[0] | q->far_map[1]))
+		return false;
+	for (uint64_t b = block + WF_NEAR; b < block + WF_FAR && b <= block_of(slot); b++) {
+		const struct wf_thread *t = q->far[b % WF_FAR].head;
+
+		for (; t; t = t->next)
+			if (q->now + ((uint64_t)wf_runq_ahead(q, t) >> WF_SLOT_SHIFT) <= slot ||
+			    ++looks == FAR_LOOKS)
+				return true;
+	}
+	return false;
+}
+
 bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t)
 {
-	uint16_t rest;
-	uint32_t rounds = pay(t, wf_load_relaxed(&t->level), &rest);
+	uint64_t slot;
 	bool keeps;
 
 	lock(q);
-	keeps = !q->handoff && !first_of(&q->array[q->active]) &&
-		(!rounds || (!first_of(&q->array[!q->active]) && rounds_to_next(q) > rounds));
-	if (keeps) {
-		t->turns = rest;
-		q->round += rounds;
-		t->round = (uint16_t)q->round;
-	}
+	(void)settle(q, t, &slot);
+	keeps = !q->handoff && !q->woken.head && !is_anybody_until(q, slot);
+	if (keeps)
+		advance(q, slot);
 	unlock(q);
 	return keeps;
 }
@@ -215,41 +333,26 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 	lock(q);
 	switch (place) {
 	case WF_PLACE_HANDOFF:
+		if (wf_runq_nr(q) && wf_runq_ahead(q, t) > HANDOFF_AHEAD) {
+			append_woken(q, t);
+			break;
+		}
 		if (q->handoff)
-			append_to(&q->array[q->active].woken, q->handoff);
+			append_woken(q, q->handoff);
 		q->handoff = t;
 		break;
 	case WF_PLACE_WOKEN:
-		append_to(&q->array[q->active].woken, t);
+		append_woken(q, t);
 		break;
 	case WF_PLACE_TAIL:
-		append(&q->array[q->active], t);
+		append(q, t);
 		break;
-	case WF_PLACE_EXPIRED:
-		append(&q->array[!q->active], t);
+	case WF_PLACE_YIELDED:
+		append_yielded(q, t);
 		break;
 	}
 	wf_store_relaxed(&q->nr, wf_runq_nr(q) + 1);
 	unlock(q);
-}
-
-/* The list whose head runs next; NULL when nothing is queued. */
-static struct wf_level *next_in_turn(struct wf_runq *q)
-{
-	struct wf_level *l = first_of(&q->array[q->active]);
-
-	if (!l) {
-		begin_round(q);
-		l = first_of(&q->array[q->active]);
-	}
-	return l;
-}
-
-static struct wf_thread *take_queued(struct wf_runq *q)
-{
-	struct wf_level *l = next_in_turn(q);
-
-	return l ? take_first(&q->array[q->active], l) : NULL;
 }
 
 static bool is_warm(const struct wf_thread *t, const struct wf_worker *warm_at)
@@ -257,7 +360,19 @@ static bool is_warm(const struct wf_thread *t, const struct wf_worker *warm_at)
 	return warm_at && t->home == warm_at;
 }
 
-/* The first that a thief may have, or NULL; all of them run before any of another level. */
+/* The list whose threads run next; NULL when nothing is queued. The clock is not a thief's to advance. */
+static struct wf_level *next_in_turn(struct wf_runq *q)
+{
+	uint64_t slot, block;
+
+	if (q->woken.head)
+		return &q->woken;
+	if (first_near(q, &slot))
+		return near_at(q, slot);
+	return first_far(q, &block) ? &q->far[block % WF_FAR] : NULL;
+}
+
+/* The first that a thief may have, or NULL. */
 static struct wf_thread *take_for_thief(struct wf_runq *q, bool takes_gathered,
 					const struct wf_worker *warm_at)
 {
@@ -273,7 +388,7 @@ static struct wf_thread *take_for_thief(struct wf_runq *q, bool takes_gathered,
 	if (!t || (t->gathers && !takes_gathered))
 		return NULL;
 	if (!before)
-		return take_first(&q->array[q->active], l);
+		return take_first(q, l);
 	before->next = t->next;
 	if (!t->next)
 		l->tail = before;
@@ -287,7 +402,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	*out_new_slice = true;
 	lock(q);
 	if (q->handoff && q->handoff_streak >= WF_HANDOFFS_IN_A_ROW) {
-		append(&q->array[q->active], q->handoff);
+		append(q, q->handoff);
 		q->handoff = NULL;
 	}
 	if (q->handoff) {
@@ -295,14 +410,14 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 		q->handoff = NULL;
 		q->handoff_streak++;
 		*out_new_slice = false;
+		if (wf_runq_nr(q) == 1)
+			wf_runq_follow(q, t);
 	} else {
 		t = take_queued(q);
 		q->handoff_streak = 0;
 	}
-	if (t) {
-		t->round = (uint16_t)q->round;
+	if (t)
 		wf_store_relaxed(&q->nr, wf_runq_nr(q) - 1);
-	}
 	unlock(q);
 	return t;
 }
@@ -311,7 +426,7 @@ void wf_runq_end_handoff(struct wf_runq *q)
 {
 	lock(q);
 	if (q->handoff)
-		append(&q->array[q->active], q->handoff);
+		append(q, q->handoff);
 	q->handoff = NULL;
 	unlock(q);
 }
@@ -339,7 +454,9 @@ uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed g
 	}
 	wf_store_relaxed(&from->nr, wf_runq_nr(from) - n);
 	wf_spin_unlock(&from->lock);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		wf_runq_adopt(to, taken[i], from);
 		wf_runq_push(to, taken[i], WF_PLACE_TAIL);
+	}
 	return n;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The run queue of one worker: an active and an expired array of levels, and a hand-off slot.
+ * The run queue of one worker: a wheel of virtual time, a list of those just woken, and a hand-off slot.
  *
- * The O(1) scheduler's idea without its sleep estimator: a thread with slice left goes into active, one
- * without into expired with a fresh slice; when active is empty the arrays swap. So every queued thread
- * runs before any thread runs twice through a full slice. A nice thread sits out rounds by its weight, and the other
- * kind gets several slices in a round.
+ * The virtual time of a thread advances while it runs, by its weight: who has run least runs next, as with the kernel's
+ * fair scheduler, but to the slot of a wheel and not exactly. So all that run in short turns go round together, whatever
+ * their number, and a thread that computes for a whole slice comes again when the others have had as much.
+ * Who has waited longer than it has run is not owed the time: it comes at once, and goes on from there.
  *
  * Invariant: a thread is in at most one queue, and whoever takes it off owns it. All fields under the lock;
- * nr may be read without it as a hint.
+ * nr may be read without it as a hint. No thread is in a slot before now, and none of the far blocks is near.
  */
 #ifndef WF_SCHED_RUNQ_H
 #define WF_SCHED_RUNQ_H
@@ -20,44 +20,45 @@ struct wf_level {
 	struct wf_thread *head, *tail;
 };
 
-struct wf_array {
-	struct wf_level woken;
-	uint64_t bitmap;
-	struct wf_level level[WF_LEVELS];
-};
-
-/* Rounds ahead of the active one in which a thread may wait: nice 19 sits out 68. A power of two. */
-#define WF_ROUNDS 128u
+/* Virtual time is counted in 64 ns; a slot is about 16 us of it, a block 64 slots: about a millisecond. */
+#define WF_VTIME_NS 64
+#define WF_SLOT_SHIFT 8
+#define WF_BLOCK_SLOTS 64u
+#define WF_NEAR 4u /* blocks whose slots are kept apart, the present one included */
+#define WF_FAR                                                                                     \
+	128u /* blocks ahead that are told apart; who should come later is looked at again then */
 
 struct wf_runq {
 	struct wf_spin lock;
 	/* (c) there is only one worker: nobody but its carrier uses the queue, so no lock is taken */
 	bool is_private;
-	uint32_t nr;                        /* (a) queued threads, the hand-off slot included */
-	struct wf_thread *handoff;          /* (q) woken last by the running thread: runs next */
-	uint32_t handoff_streak;            /* (q) hand-offs in a row */
-	uint32_t active;                    /* (q) index of the active array */
-	struct wf_array array[2];           /* (q) */
-	uint32_t round;                     /* (q) how often active ran empty: the present round */
-	uint64_t later_map[WF_ROUNDS / 64]; /* (q) */
-	struct wf_level later[WF_ROUNDS];   /* (q) by round: what joins the active array then */
+	uint32_t nr;               /* (a) queued threads, the hand-off slot included */
+	struct wf_thread *handoff; /* (q) woken last by the running thread: runs next */
+	uint32_t handoff_streak;   /* (q) hand-offs in a row */
+	/* (q), read by others as a hint: the slot that is served */
+	uint64_t now;
+	struct wf_level woken;      /* (q) those that were woken and have run no more than others */
+	uint64_t near_map[WF_NEAR]; /* (q) */
+	uint64_t far_map[WF_FAR / 64];                  /* (q) */
+	struct wf_level near[WF_NEAR * WF_BLOCK_SLOTS]; /* (q) by slot */
+	struct wf_level far[WF_FAR];                    /* (q) by block */
 };
 
 enum wf_place {
 	WF_PLACE_HANDOFF, /* run next, within the waker's slice; what was there goes to WOKEN */
-	WF_PLACE_WOKEN,   /* before those that used the CPU last */
-	WF_PLACE_TAIL,
-	WF_PLACE_EXPIRED,
+	WF_PLACE_WOKEN,   /* when its time comes; before the others of that time */
+	WF_PLACE_TAIL,    /* when its time comes */
+	WF_PLACE_YIELDED, /* behind all that come within a slice */
 };
 
 void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
-/* t used a slice, or what it wanted of it. It sits out the rounds that this costs at its level. */
-void wf_runq_push_used(struct wf_runq *q, struct wf_thread *t);
-/* The same for one that used it on another queue, whose rounds are not these. */
-void wf_runq_push_moved(struct wf_runq *q, struct wf_thread *t);
-/* Somebody at that level or before it is in the queue, and sits out no rounds. */
+/* t ran for that long, in WF_VTIME_NS. It belongs to the caller. */
+void wf_runq_charge(struct wf_thread *t, uint64_t ran);
+/* t, whose time was that of from, or that has none (NULL), goes to q: it is as far ahead there as it was. */
+void wf_runq_adopt(struct wf_runq *q, struct wf_thread *t, const struct wf_runq *from);
+/* Somebody at that level or before it is in the queue, and comes soon. */
 bool wf_runq_has_up_to(struct wf_runq *q, unsigned level);
-/* t, which runs, used a slice. True: no other thread's turn comes before its next one, so it keeps the worker. */
+/* t runs, and is charged for it. True: nobody's turn comes before its next one, so it keeps the worker. */
 bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t);
 /* out_new_slice: false when the thread came from the hand-off slot and inherits the slice. */
 struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice);
@@ -83,6 +84,29 @@ WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
 	return wf_load_relaxed(&q->nr);
 }
 
+/* A slice in virtual time. */
+WF_INLINE uint64_t wf_runq_slice(int64_t slice_ns)
+{
+	return (uint64_t)slice_ns / WF_VTIME_NS;
+}
+
+/* How far t's time is beyond the beginning of the slot that is served. The clocks go round: the difference counts. */
+WF_INLINE int64_t wf_runq_ahead(const struct wf_runq *q, const struct wf_thread *t)
+{
+	return (int64_t)((t->vtime - (wf_load_relaxed(&q->now) << WF_SLOT_SHIFT))
+			 << WF_VTIME_SPARE) >>
+	       WF_VTIME_SPARE;
+}
+
+/* Only t is left, in the hand-off slot: its time is the queue's. */
+WF_INLINE void wf_runq_follow(struct wf_runq *q, const struct wf_thread *t)
+{
+	int64_t ahead = wf_runq_ahead(q, t);
+
+	if (ahead >= 1 << WF_SLOT_SHIFT)
+		wf_store_relaxed(&q->now, q->now + ((uint64_t)ahead >> WF_SLOT_SHIFT));
+}
+
 /* After so many the queue gets a turn: two threads that wake each other must not own a worker. */
 #define WF_HANDOFFS_IN_A_ROW 16
 
@@ -92,10 +116,10 @@ WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
  */
 WF_INLINE bool wf_runq_put_handoff(struct wf_runq *q, struct wf_thread *t)
 {
-	if (!q->is_private || q->handoff)
+	if (!q->is_private || q->nr)
 		return false;
 	q->handoff = t;
-	wf_store_relaxed(&q->nr, q->nr + 1);
+	wf_store_relaxed(&q->nr, 1u);
 	return true;
 }
 
@@ -107,8 +131,9 @@ WF_INLINE struct wf_thread *wf_runq_take_handoff(struct wf_runq *q)
 		return NULL;
 	q->handoff = NULL;
 	q->handoff_streak++;
-	t->round = (uint16_t)q->round;
 	wf_store_relaxed(&q->nr, q->nr - 1);
+	if (!q->nr)
+		wf_runq_follow(q, t);
 	return t;
 }
 

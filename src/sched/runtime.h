@@ -64,7 +64,11 @@ struct wf_runtime {
 	struct wf_slab save_areas;
 	uint64_t seed;    /* (p) */
 	int64_t slice_ns; /* (p) how long a thread has a worker while others wait */
-	bool is_realtime; /* (p) the whole process was when it began: FIFO, RR */
+	/* (a) WF_VTIME_NS per cycle, with 32 bits of fraction; and by what the monitor finds that out */
+	uint64_t vtime_per_cycle;
+	uint64_t measured_cycles; /* monitor only */
+	int64_t measured_at;      /* monitor only */
+	bool is_realtime;         /* (p) the whole process was when it began: FIFO, RR */
 };
 
 /* Alternate stack of each kernel thread: a signal frame with the largest FPU state, twice, and room to work. */

@@ -96,7 +96,7 @@ struct wf_thread *wf_thread_new(void)
 	clear(t);
 	t->index = index;
 	t->level = WF_LEVEL_NORMAL;
-	t->slice_left = wf_rt.slice_ns;
+	t->slice_left = (int32_t)wf_rt.slice_ns;
 	wf_store_relaxed(&t->state, WF_NEW);
 	t->tid = WF_TID_BASE +
 		 (generation + table.generation_salt) % WF_TID_GENERATIONS * WF_MAX_THREADS +

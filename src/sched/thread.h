@@ -74,6 +74,9 @@ enum wf_wait {
 #define WF_ATT_SIGNAL 2u
 #define WF_ATT_BIND 4u /* whether it is bound has to change */
 
+#define WF_SLICE_OVER INT32_MIN  /* the monitor saw it run for all of it */
+#define WF_VTIME_SPARE (64 - 48) /* bits that wf_thread.vtime lacks */
+
 /* A level for each nice value from -20 to 19. */
 #define WF_LEVELS 40
 #define WF_LEVEL_NORMAL 20
@@ -93,10 +96,12 @@ struct wf_thread {
 	struct wf_kthread *bound;
 	struct wf_thread *next; /* (q) link in a run queue or inbox */
 	struct wf_worker *home; /* (w) where we last ran */
-	int64_t slice_left;     /* (w) ns */
-	uint8_t level;          /* (a) run queue level: 0 first */
-	uint8_t wait_kind;      /* (o) enum wf_wait */
-	bool is_preempted;      /* (w) sp leads to a saved signal frame */
+	/* (w) when its turn comes, on the clock of the queue that it is in or ran from last; see runq.h */
+	uint64_t vtime : 48;
+	uint64_t turn : 16; /* (w) how long it usually runs before it waits, in the same unit */
+	uint8_t level;      /* (a) run queue level: 0 first */
+	uint8_t wait_kind;  /* (o) enum wf_wait */
+	bool is_preempted;  /* (w) sp leads to a saved signal frame */
 	/* (o) read by the monitor, which is to interrupt the call that the thread is in if it lasts */
 	bool breaks_call;
 	/* (o) 0..15: up with every slice used whole, down in every tick in which it parks */
@@ -116,8 +121,7 @@ struct wf_thread {
 	uint32_t tid;         /* (p) */
 	uint32_t index;       /* (c) slot in the thread table */
 	uint32_t generation;  /* (a) how often this slot was used */
-	/* (w) turns: the part of a round that it owes for slices; round: the queue's when it was taken off. runq.c */
-	uint16_t turns, round;
+	int32_t slice_left;   /* (w) ns, or WF_SLICE_OVER */
 	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
 };
 

@@ -17,6 +17,8 @@
 
 /* A burst of calls that block may leave many spares; those of the next burst come at once. */
 #define SPARE_LIFE_NS (5 * WF_SEC)
+#define CYCLES_MAX (1ul << 36) /* so that products stay below 1 << 64 */
+#define TURN_SHORT (100 * WF_US / WF_VTIME_NS)
 #define POLL_EVERY_PICKS 61 /* a prime, so that it does not fall into step with a ring of threads */
 
 /*
@@ -51,12 +53,19 @@ struct wf_thread *wf_inbox_take(struct wf_worker *w)
 	return oldest;
 }
 
-static enum wf_place place_by_slice(struct wf_thread *t, enum wf_place place)
+/* t's time is that of the worker where it ran last, which is not w. One that was bound all the time has run on none. */
+static void adopt(struct wf_worker *w, struct wf_thread *t)
 {
-	if (t->slice_left > 0)
-		return place;
-	t->slice_left = wf_rt.slice_ns;
-	return WF_PLACE_EXPIRED;
+	wf_runq_adopt(&w->rq, t, t->nr_switches && t->home ? &t->home->rq : NULL);
+}
+
+void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place place)
+{
+	if (t->slice_left <= 0)
+		t->slice_left = (int32_t)wf_rt.slice_ns;
+	if (t->home != w || WF_UNLIKELY(!t->nr_switches))
+		adopt(w, t);
+	wf_runq_push(&w->rq, t, place);
 }
 
 static void drain_inbox(struct wf_worker *w)
@@ -65,14 +74,40 @@ static void drain_inbox(struct wf_worker *w)
 
 	while (t) {
 		struct wf_thread *next = t->next;
-		enum wf_place place = place_by_slice(t, WF_PLACE_WOKEN);
 
-		if (place == WF_PLACE_EXPIRED && t->home != w)
-			wf_runq_push_moved(&w->rq, t);
-		else
-			wf_runq_push(&w->rq, t, place);
+		wf_worker_push(w, t, WF_PLACE_WOKEN);
 		t = next;
 	}
+}
+
+/*
+ * What t ran on w since the last time that was asked is its own. A turn that is far longer than usual may be none of it:
+ * the kernel may have taken the processor away, and no thread is to pay for that with a wait behind all others. One that
+ * has become long is believed after a few.
+ */
+static void charge_turn(struct wf_worker *w, struct wf_thread *t)
+{
+	uint64_t cycles = wf_cpu_cycles(), began = w->turn_began, usual = t->turn, took = usual;
+
+	w->turn_began = cycles;
+	if (WF_UNLIKELY(t->slice_left ==
+			WF_SLICE_OVER)) { /* counted, not measured, for the same reason */
+		t->slice_left = 0;
+		wf_runq_charge(t, wf_runq_slice(wf_rt.slice_ns));
+		return;
+	}
+	if (began) {
+		took = WF_MIN(cycles - began, CYCLES_MAX);
+		took = took * wf_load_relaxed(&wf_rt.vtime_per_cycle) >> 32;
+		took = WF_MIN(took, 4 * usual + TURN_SHORT);
+		t->turn = WF_MIN((3 * usual + took) / 4, (uint64_t)UINT16_MAX) & UINT16_MAX;
+	}
+	wf_runq_charge(t, took);
+}
+
+void wf_worker_begin_turn(struct wf_worker *w)
+{
+	w->turn_began = wf_cpu_cycles();
 }
 
 void wf_worker_ready(struct wf_thread *t)
@@ -101,10 +136,8 @@ void wf_worker_ready(struct wf_thread *t)
 	if (waker && wf_state_of(waker->state) != WF_DEAD) {
 		bool alone = !wf_runq_nr(&w->rq);
 
-		if (!t->nr_switches || t->slice_left <= 0 || !wf_runq_put_handoff(&w->rq, t))
-			wf_runq_push(&w->rq, t,
-				     place_by_slice(t, t->nr_switches ? WF_PLACE_HANDOFF
-								      : WF_PLACE_TAIL));
+		if (!t->nr_switches || t->home != w || !wf_runq_put_handoff(&w->rq, t))
+			wf_worker_push(w, t, t->nr_switches ? WF_PLACE_HANDOFF : WF_PLACE_TAIL);
 		/*
 		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
 		 * a lock in a loop would never let the thread that it wakes have it. It keeps the rest of its slice: else a
@@ -132,7 +165,7 @@ void wf_worker_ready(struct wf_thread *t)
 			wf_idle_wake();
 		return;
 	}
-	wf_runq_push(&w->rq, t, place_by_slice(t, WF_PLACE_WOKEN));
+	wf_worker_push(w, t, WF_PLACE_WOKEN);
 	wf_fence_seq_cst(&w->rq.nr); /* as above */
 	if (wf_runq_nr(&w->rq) > 1)
 		wf_idle_wake();
@@ -182,13 +215,14 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 
 bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self)
 {
-	if (self->slice_left > 0)
-		return false;
 	drain_inbox(w);
+	charge_turn(w, self);
 	if (!wf_runq_keeps(&w->rq, self))
 		return false;
-	self->slice_left = wf_rt.slice_ns;
-	wf_store_relaxed(&w->slice_seq, w->slice_seq + 1);
+	if (self->slice_left <= 0) {
+		self->slice_left = (int32_t)wf_rt.slice_ns;
+		wf_store_relaxed(&w->slice_seq, w->slice_seq + 1);
+	}
 	return true;
 }
 
@@ -218,23 +252,34 @@ static void prepare_to_run(struct wf_kthread *k, struct wf_thread *t)
 	load(k, t);
 }
 
-void wf_worker_charge(struct wf_kthread *k, const struct wf_worker *w)
+void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough)
 {
 	int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
 
-	k->cur->slice_left -= ran;
+	if (!is_rough || ran || k->cur->slice_left == WF_SLICE_OVER)
+		charge_turn(w, k->cur);
+	else
+		w->turn_began = 0;
+	if (k->cur->slice_left > 0)
+		k->cur->slice_left = (int32_t)WF_MAX(k->cur->slice_left - ran, 0);
 	if (WF_LIKELY(!k->cpu_began))
 		wf_store_relaxed(&k->cur->run_ns, k->cur->run_ns + ran);
 }
 
-static void leave(struct wf_kthread *k, enum wf_prev_action action)
+/* Nobody waits for w but the thread that the running one has just woken. */
+static bool is_alone(const struct wf_worker *w)
+{
+	return wf_runq_nr(&w->rq) <= (w->rq.handoff != NULL);
+}
+
+static void leave(struct wf_kthread *k, enum wf_prev_action action, bool was_alone)
 {
 	struct wf_thread *self = k->cur;
 	struct wf_worker *w = k->worker;
 
 	self->tls = k->tls = wf_cpu_fsbase(); /* a program may write it without a call */
 	if (w)
-		wf_worker_charge(k, w);
+		wf_worker_charge(k, w, was_alone || action == WF_PREV_YIELD);
 	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
 		wf_account_leave(k, self);
 	k->prev = self;
@@ -273,11 +318,12 @@ void wf_worker_switch_away(enum wf_prev_action action)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 	struct wf_thread *self = k->cur;
+	bool was_alone = w && is_alone(w);
 	struct wf_thread *t = w ? wf_worker_pick(w) : NULL;
 
 	if (!t && (action == WF_PREV_YIELD || action == WF_PREV_GAVE_WAY))
 		return;
-	leave(k, action);
+	leave(k, action, was_alone);
 	if (WF_UNLIKELY(self->keeps_vectors))
 		switch_with_vectors(k, self, t);
 	else
@@ -286,9 +332,10 @@ void wf_worker_switch_away(enum wf_prev_action action)
 
 void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action)
 {
+	bool was_alone = k->worker && is_alone(k->worker);
 	struct wf_thread *t = k->worker ? wf_worker_pick(k->worker) : NULL;
 
-	leave(k, action);
+	leave(k, action, was_alone);
 	if (t) {
 		prepare_to_run(k, t);
 		wf_arch_switch_last(t->sp);
@@ -305,11 +352,7 @@ static void push_prev(struct wf_kthread *k, struct wf_thread *t, enum wf_place p
 		wf_worker_ready(t);
 		return;
 	}
-	place = place_by_slice(t, place);
-	if (place == WF_PLACE_EXPIRED)
-		wf_runq_push_used(&w->rq, t);
-	else
-		wf_runq_push(&w->rq, t, place);
+	wf_worker_push(w, t, place);
 	if (k->cur && wf_idle_is_anybody()) {
 		wf_fence_seq_cst(&w->rq.nr); /* our push before our look at the sleepers */
 		wf_idle_wake();
@@ -319,7 +362,7 @@ static void push_prev(struct wf_kthread *k, struct wf_thread *t, enum wf_place p
 static enum wf_place place_after(enum wf_prev_action action)
 {
 	if (action == WF_PREV_YIELD)
-		return WF_PLACE_EXPIRED;
+		return WF_PLACE_YIELDED;
 	return action == WF_PREV_GAVE_WAY ? WF_PLACE_WOKEN : WF_PLACE_TAIL;
 }
 
@@ -430,6 +473,7 @@ void wf_worker_loop(void *arg)
 		t = wf_idle_find_work(k);
 		if (!t)
 			continue;
+		wf_worker_begin_turn(k->worker);
 		prepare_to_run(k, t);
 		if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
 			wf_account_begin(k);
@@ -451,7 +495,12 @@ void wf_worker_go_on(void)
 	}
 	wf_store_release(&w->kthread, k);
 	wf_store_release(&k->worker, w);
+	if (k->cur->home != w) {
+		adopt(w, k->cur);
+		k->cur->home = w;
+	}
 	wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
+	wf_worker_begin_turn(w);
 	/* Nobody may have been busy meanwhile, and the monitor disarmed; as in wf_worker_loop(). */
 	wf_fence_seq_cst(&w->kthread);
 	wf_monitor_arm();

@@ -109,6 +109,7 @@ struct wf_worker {
 	uint16_t direct_trouble; /* (w) how long the next pause is */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began;     /* (w) coarse clock */
+	uint64_t turn_began;     /* (w) cycles: what ran since is not charged yet; 0: not known */
 	struct wf_runq rq;
 	/* (a) woken from outside; newest first */
 	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE);
@@ -229,8 +230,15 @@ void wf_account_bind(struct wf_kthread *k, struct wf_thread *self);
 void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self);
 /* What t has used; exact from the first call on. */
 int64_t wf_account_cpu_ns(struct wf_thread *t);
-/* What k's thread has used of its slice on w. */
-void wf_worker_charge(struct wf_kthread *k, const struct wf_worker *w);
+/*
+ * What k's thread has used of w. is_rough: it does not matter exactly, since nobody waits for w or the thread lets all
+ * others run; a look at the clock is a third of a switch.
+ */
+void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough);
+/* What runs on w from now on is charged to its thread. */
+void wf_worker_begin_turn(struct wf_worker *w);
+/* t, which the caller owns, becomes ready on w. */
+void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place place);
 /* Loop of a kernel thread, on its own stack. */
 void wf_worker_loop(void *kthread);
 

@@ -45,7 +45,7 @@ static void setup(void)
 		popped[i] = 0;
 	}
 	wf_runq_push(&mine, &threads[0], WF_PLACE_TAIL);
-	wf_runq_push(&mine, &threads[1], WF_PLACE_EXPIRED);
+	wf_runq_push(&mine, &threads[1], WF_PLACE_YIELDED);
 	(void)model_cpu("owner", pop_twice_push_one, NULL, NULL);
 	(void)model_cpu("thief", steal_and_pop, &theirs[0], NULL);
 	(void)model_cpu("thief 2", steal_and_pop, &theirs[1], NULL);
