@@ -151,13 +151,14 @@ static void spill(struct wf_runq *q, uint64_t block)
 	}
 }
 
-/* Nobody is in a slot before to. */
+/* Nobody's time comes before that slot. Those who are in a block before it all the same are to come later. */
 static void advance(struct wf_runq *q, uint64_t to)
 {
-	uint64_t was = block_of(q->now), is = block_of(to);
+	uint64_t first = block_of(q->now) + WF_NEAR, end = block_of(to) + WF_NEAR;
 
 	set_now(q, to);
-	for (uint64_t b = WF_MAX(was + WF_NEAR, is); b < is + WF_NEAR; b++)
+	end = WF_MIN(end, first + WF_FAR);
+	for (uint64_t b = first; b < end; b++)
 		spill(q, b);
 }
 

@@ -231,6 +231,23 @@ TEST(who_used_a_slice_elsewhere_pays_for_it_here)
 	CHECK_EQ(slices_before_moved(-5), 1);
 }
 
+TEST(who_is_to_wait_for_longer_than_the_wheel_is_round_comes_in_time)
+{
+	for (uint64_t slice = 5; slice < 20; slice++) {
+		uint64_t ran = 0;
+
+		reset();
+		wf_runq_charge(&threads[1], 700 * MS);
+		push(1, WF_PLACE_TAIL);
+		do {
+			wf_runq_charge(&threads[0], slice * MS);
+			ran += slice;
+		} while (wf_runq_keeps(&q, &threads[0]));
+		CHECK(ran >= 700 && ran <= 700 + slice);
+		CHECK_EQ(pop(&q), 1);
+	}
+}
+
 TEST(who_is_to_wait_for_long_runs_when_nobody_else_does)
 {
 	reset();
