@@ -117,12 +117,17 @@ def master_reloads_its_worker_on_sigusr2(c):
 
     def nr_loaded():
         return server.err.count("Loading success")
+
+    def nr_ended():
+        return server.err.count("Former worker")
     server.wait_for("has loaded", nr_loaded)
     for _ in range(2):
         before = nr_loaded()
         server.become_idle()        # while it starts anew it takes no signal
         server.send(signal.SIGUSR2)
         server.wait_for("loads the new worker", lambda: nr_loaded() > before)
+        # until then clients may still reach the former one, which closes their connections between two requests
+        server.wait_for("ends the former worker", lambda: nr_ended() > before - 1)
         clients.run_clients(server, 10, lambda i: fetch(port, i, 3))
     ends_clean(c, server)
 
