@@ -230,7 +230,7 @@ static bool sleep_in_poller(struct wf_kthread *k)
 	wf_fence_seq_cst(&wf_rt.nr_idle);
 	haul = look_around(w);
 	if (haul != HAUL_SOME) {
-		int64_t timeout = wf_timers_sleep(), began = wf_now();
+		int64_t timeout = wf_timers_sleep(), began = wf_now(), now;
 
 		if (haul == HAUL_WARM && (timeout < 0 || timeout > NAP_NS))
 			timeout = NAP_NS;
@@ -238,8 +238,9 @@ static bool sleep_in_poller(struct wf_kthread *k)
 		WF_TRACE(k, WF_EV_IDLE, nr, 0);
 		woken = wf_rt_poll(timeout);
 		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
-		wf_store_relaxed(&wf_rt.coarse_now, wf_now());
-		has_napped = haul == HAUL_WARM && wf_rt.coarse_now - began >= NAP_NS;
+		now = wf_now();
+		wf_store_relaxed(&wf_rt.coarse_now, now);
+		has_napped = haul == HAUL_WARM && now - began >= NAP_NS;
 	}
 	if (wf_fetch_sub(&wf_rt.nr_idle, 1u) == 1)
 		wf_direct_leave_poller();
