@@ -18,7 +18,7 @@ static void *calls(void *arg)
 	sigset_t set;
 	sigemptyset(&set);
 	fd_set r, w;
-	struct timeval tv = { 0, 1000 }, badtv = { 0, 1000000 }, negtv = { -1, 0 };
+	struct timeval tv = { 0, 1000 }, badtv = { -1, 1000000 }, negtv = { -1, 0 };
 	SHOW(pipe(fds));
 	SHOW(CALL(poll, p, 1, 0));
 	SHOW(CALL(poll, p, 2, 0));
@@ -75,7 +75,7 @@ static void *calls(void *arg)
 	FD_SET(fds[0], &r);
 	tv.tv_usec = 100;
 	SHOW(CALL(select, 1 << 30, &r, NULL, NULL, &tv));
-	SHOW(CALL(select, 0, NULL, NULL, NULL, &(struct timeval){ 0, 1000001 }));
+	SHOW(CALL(select, 0, NULL, NULL, NULL, &(struct timeval){ -1, 1000001 }));
 
 	struct {
 		const void *s;

@@ -8,7 +8,8 @@
 #include <semaphore.h>
 #include <sys/eventfd.h>
 
-#define WAIT_NS (300 * MS)
+#define WAIT_NS (100 * MS)
+#define ATTEMPTS 10
 
 static int handler_pipe[2], event_fd, is_back;
 static volatile sig_atomic_t nr_handled;
@@ -94,7 +95,8 @@ static void *blocks_in_event_read(void *arg)
 	return NULL;
 }
 
-static void interrupt(void *(*fn)(void *), int *fds)
+/* The CPU time that it took. */
+static int64_t interrupt(void *(*fn)(void *), int *fds)
 {
 	int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	pthread_t t;
@@ -111,7 +113,17 @@ static void interrupt(void *(*fn)(void *), int *fds)
 		CHECK_PT(pthread_kill(t, SIGUSR1));
 	join(t);
 	CHECK(nr_handled >= 1);
-	CHECK(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu < WAIT_NS / 2);
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+}
+
+/* What the host takes away of a processor counts as used, now and then; a spin uses all of it each time. */
+static void blocks_in_handler_of(void *(*fn)(void *), int *fds)
+{
+	int64_t used = WAIT_NS;
+
+	for (int i = 0; i < ATTEMPTS && used >= WAIT_NS / 2; i++)
+		used = interrupt(fn, fds);
+	CHECK(used < WAIT_NS / 2);
 }
 
 int main(void)
@@ -135,9 +147,9 @@ int main(void)
 	CHECK_SYS(sigaction(SIGUSR1, &act, NULL));
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		in_handler = calls[i].fn;
-		interrupt(blocks_in_poll, fds);
-		interrupt(blocks_in_read, fds);
-		interrupt(blocks_in_event_read, fds);
+		blocks_in_handler_of(blocks_in_poll, fds);
+		blocks_in_handler_of(blocks_in_read, fds);
+		blocks_in_handler_of(blocks_in_event_read, fds);
 		ok(calls[i].name);
 	}
 	return finish();

@@ -171,9 +171,9 @@ class Dump(ObsTest):
         self.assertIn("10,001 threads: parked, wait for", text)
         self.assertLess(time.monotonic() - start, 30)
 
-    def test_fifty_dumps_leave_the_program_alone(self):
+    def test_twenty_dumps_leave_the_program_alone(self):
         v = self.victim()
-        for _ in range(50):
+        for _ in range(20):
             self.dump(v.pid)
         self.assert_goes_on(v)
         # Whoever waited waits on: nothing ended a wait, nothing was lost.
