@@ -73,7 +73,9 @@ struct lx_thread {
 	uint32_t *child_tid;      /* (o) cleared and woken when the thread has left its stack */
 	struct wf_list exit_link; /* (q) in the futex bucket of child_tid */
 	uint32_t *robust_head;    /* (o) struct robust_list_head */
-	struct lx_rseq rseq;      /* (o) */
+	/* (a) groups of buckets where somebody waited for a PI lock of this thread's; see lx_futex_thread_ended() */
+	uint64_t pi_groups;
+	struct lx_rseq rseq; /* (o) */
 
 	struct lx_pending pending;
 	uint64_t sig_mask; /* (o) written by the thread; (a) read by posters */
@@ -316,6 +318,8 @@ int64_t lx_deadline_in(int64_t ns);
 
 /* futex.c */
 void lx_futex_init(void);
+/* futex_pi.c: t is dead, and nobody finds it by its tid any more. */
+void lx_futex_thread_ended(struct lx_thread *t);
 void lx_exit_word_add(struct lx_thread *t);
 void lx_exit_word_remove(struct lx_thread *t);
 void lx_exit_word_withdraw(struct lx_thread *t);

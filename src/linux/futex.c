@@ -18,12 +18,13 @@
 #include "linux/ring.h"
 #include "sched/bind.h"
 
-#define BUCKETS 4096u
+#define BUCKETS (LX_FUTEX_GROUPS * LX_FUTEX_GROUP_BUCKETS)
 #define FUTEX_CMD (~(uint32_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))
 #define LOCK_CONTENDED 2 /* of the usual three-state lock; a wrong guess costs a little time only */
 #define USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends */
 
 static struct lx_futex_bucket buckets[BUCKETS];
+_Static_assert(BUCKETS == 1u << (64 - 52), "lx_futex_bucket_of()");
 
 void lx_futex_init(void)
 {
@@ -39,6 +40,16 @@ struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr)
 	uint64_t h = (uint64_t)addr * 0x9e3779b97f4a7c15ull;
 
 	return &buckets[h >> 52];
+}
+
+uint64_t lx_futex_group_of(const uint32_t *addr)
+{
+	return 1ull << (size_t)(lx_futex_bucket_of(addr) - buckets) / LX_FUTEX_GROUP_BUCKETS;
+}
+
+struct lx_futex_bucket *lx_futex_group(uint32_t i)
+{
+	return &buckets[i * LX_FUTEX_GROUP_BUCKETS];
 }
 
 void lx_futex_lock_two(struct lx_futex_bucket *a, struct lx_futex_bucket *b)

@@ -4,6 +4,9 @@
  *
  * Without kernel priorities to lend, what remains is the ownership protocol. The word holds the owner's tid; an
  * unlock with waiters hands the word to the oldest.
+ *
+ * Invariant: who waits found an owner that had not ended after it had noted in that one's pi_groups where it waits; who
+ * ends is found by nobody any more, and then looks there. tests/model/pi_locks.c plays it.
  */
 #include "linux/futex_table.h"
 #include "linux/robust.h"
@@ -33,53 +36,128 @@ static struct lx_futex_wait *first_pi_waiter(struct lx_futex_bucket *b, const ui
 	return first;
 }
 
-/* Give the word to the first waiter, or clear it; bits are kept in the word. Under no lock. */
-static long hand_over(uint32_t *addr, uint32_t bits)
+/* addr is t's, and somebody waits for it. */
+static void note_waited_for(struct lx_thread *t, const uint32_t *addr)
 {
-	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
-	struct lx_futex_wait *w;
-	bool more;
-	uint32_t fresh;
-	long ret;
+	(void)wf_fetch_or(&t->pi_groups, lx_futex_group_of(addr));
+}
 
-	wf_spin_lock(&b->lock);
-	w = first_pi_waiter(b, addr, &more);
-	fresh = bits | (w ? lx_tid(w->owner) : 0) | (more ? WAITERS : 0);
-	ret = wf_arch_copy(addr, &fresh, sizeof(fresh));
+/* Under the bucket's lock: give the word to the first waiter, or clear it; bits are kept in the word. */
+static long give(struct lx_futex_bucket *b, uint32_t *addr, uint32_t bits)
+{
+	bool more;
+	struct lx_futex_wait *w = first_pi_waiter(b, addr, &more);
+	uint32_t fresh = bits | (w ? lx_tid(w->owner) : 0) | (more ? WAITERS : 0);
+	long ret = wf_arch_copy(addr, &fresh, sizeof(fresh));
+
 	if (ret == 0 && w) {
+		if (more)
+			note_waited_for(w->owner, addr);
 		wf_list_remove(&w->link);
 		lx_futex_unpark_owner(b, w);
 	}
+	return ret;
+}
+
+/* The same under no lock. */
+static long hand_over(uint32_t *addr, uint32_t bits)
+{
+	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
+	long ret;
+
+	wf_spin_lock(&b->lock);
+	ret = give(b, addr, bits);
 	lx_futex_unlock_after_wake(b);
 	return ret;
+}
+
+/*
+ * Who owns the word, by its *value? 1: a thread that has not ended; when it does, it looks where it is waited for. 0: it
+ * had unlocked before it ended; *value is what the word says now. -ESRCH: it ended as the owner.
+ */
+static long find_owner(uint32_t *addr, uint32_t *value)
+{
+	const uint32_t tid = *value & TID_MASK;
+	struct lx_thread *owner = lx_by_tid(tid);
+	uint32_t before = *value;
+	long ret;
+
+	if (owner) {
+		note_waited_for(owner, addr);
+		if (lx_by_tid(tid) == owner)
+			return 1;
+	}
+	ret = wf_arch_load32(addr, value);
+	if (ret < 0)
+		return ret;
+	return *value == before ? -ESRCH : 0;
 }
 
 /*
  * Under the bucket's lock: make the word t's, or mark that somebody waits for it. 1: it is t's; 0: it is
  * somebody else's. more: others wait, too.
  */
-static long own_or_mark(uint32_t *addr, const struct lx_thread *t, bool more)
+static long own_or_mark(uint32_t *addr, struct lx_thread *t, bool more)
 {
 	uint32_t value = 0, seen, fresh;
 	long ret = wf_arch_load32(addr, &value);
 
-	for (;;) {
+	while (ret >= 0) {
 		uint32_t owner = value & TID_MASK;
 
-		if (ret < 0)
-			return ret;
 		if (owner && owner == lx_tid(t))
 			return -EDEADLK;
-		if (owner && !lx_by_tid(owner))
-			return -ESRCH;
-		fresh = value | WAITERS;
-		if (!owner)
+		if (owner) {
+			ret = find_owner(addr, &value);
+			if (ret != 1)
+				continue;
+			fresh = value | WAITERS;
+		} else {
 			fresh = (value & (WAITERS | OWNER_DIED)) | lx_tid(t) | (more ? WAITERS : 0);
+			if (more)
+				note_waited_for(t, addr);
+		}
 		seen = value;
 		ret = wf_arch_cas32(addr, &seen, fresh);
 		if (ret == 0 && seen == value)
 			return !owner;
 		value = seen; /* the word changed under our eyes */
+	}
+	return ret;
+}
+
+/* Under the bucket's lock: a waiter for a word of the thread tid. */
+static struct lx_futex_wait *orphan_in(struct lx_futex_bucket *b, uint32_t tid)
+{
+	struct wf_list *p, *tmp;
+
+	wf_list_for_each_safe (p, tmp, &b->waiters) {
+		struct lx_futex_wait *w = container_of(p, struct lx_futex_wait, link);
+		uint32_t value = 0;
+
+		if (w->is_pi && wf_arch_load32(w->addr, &value) == 0 && (value & TID_MASK) == tid)
+			return w;
+	}
+	return NULL;
+}
+
+/* As in the kernel, whoever waits for it gets a lock of the dead, also one that is in no list of robust locks. */
+void lx_futex_thread_ended(struct lx_thread *t)
+{
+	uint64_t groups = wf_exchange(&t->pi_groups, 0ull);
+
+	for (; groups; groups &= groups - 1) {
+		struct lx_futex_bucket *b = lx_futex_group((uint32_t)__builtin_ctzll(groups));
+
+		for (uint32_t i = 0; i < LX_FUTEX_GROUP_BUCKETS; i++, b++) {
+			struct lx_futex_wait *w;
+
+			wf_spin_lock(&b->lock);
+			while ((w = orphan_in(b, lx_tid(t))))
+				if (give(b, w->addr, OWNER_DIED) < 0)
+					break;
+			lx_futex_unlock_after_wake(b);
+		}
 	}
 }
 

@@ -14,6 +14,11 @@ struct lx_futex_bucket {
 } WF_ALIGNED(WF_CACHE_LINE);
 
 struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr);
+/* Buckets by groups: a bit for that of addr; the first of group i. */
+#define LX_FUTEX_GROUPS 64u
+#define LX_FUTEX_GROUP_BUCKETS 64u
+uint64_t lx_futex_group_of(const uint32_t *addr);
+struct lx_futex_bucket *lx_futex_group(uint32_t i);
 /* Two buckets are locked in address order; they may be one. */
 void lx_futex_lock_two(struct lx_futex_bucket *a, struct lx_futex_bucket *b);
 void lx_futex_unlock_two(struct lx_futex_bucket *a, struct lx_futex_bucket *b);

@@ -199,6 +199,7 @@ void lx_thread_exited(struct wf_thread *base)
 {
 	struct lx_thread *t = lx_of(base);
 
+	lx_futex_thread_ended(t);
 	if (t->child_tid)
 		lx_exit_word_remove(t);
 	if (t != lx.main)
