@@ -48,7 +48,25 @@ static struct wf_child child_of_self(void)
 	};
 }
 
-/* The first thing that a child does; the mask last, since handlers may run then. */
+/*
+ * Around a call that makes a process. A signal that is sent to the child while it still looks like us would be taken
+ * for one of ours; so it waits for the child's own mask.
+ */
+static void block_signals(void)
+{
+	const uint64_t all = ~0ull;
+
+	(void)sys_sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+static void open_signals(void)
+{
+	const uint64_t mask = wf_worker_sigmask();
+
+	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+/* The first thing that a child does, when it is not weft's any more; the mask last, since handlers may run then. */
 void wf_linux_child_begin(const struct wf_child *c)
 {
 	if (!c->is_ours)
@@ -65,6 +83,7 @@ void wf_linux_vfork_child(void)
 {
 	const struct wf_child c = child_of_self();
 
+	wf_arch_set_self(NULL);
 	wf_linux_child_begin(&c);
 }
 
@@ -105,9 +124,11 @@ static long fork_process(struct wf_frame *f, uint64_t flags)
 		return lx_raw(f);
 	wf_fd_all_shared();
 	slack = lend_slack();
+	block_signals();
 	pid = lx_raw(f);
 	if (pid == 0)
 		become_native(f, flags & CLONE_FILES);
+	open_signals();
 	take_slack_back(slack);
 	return pid;
 }
@@ -130,6 +151,7 @@ static long fork_to_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	long pid, slack = lend_slack();
 
 	wf_fd_all_shared();
+	block_signals();
 	if (args) {
 		own = *args;
 		own.stack = own.stack_size = 0;
@@ -142,6 +164,7 @@ static long fork_to_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 			(void)sys1(__NR_exit_group, 128 + SIGSEGV);
 		become_native(frame, flags & CLONE_FILES);
 	}
+	open_signals();
 	take_slack_back(slack);
 	return pid;
 }
@@ -169,6 +192,7 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	if (is_ours) {
 		wf_call_enter(flags & CLONE_VFORK);
 		slack = lend_slack();
+		block_signals();
 	}
 	if (args) {
 		own = *args;
@@ -179,6 +203,7 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 					(long)WF_ARG3(f), (long)WF_ARG4(f));
 	}
 	if (is_ours) {
+		open_signals();
 		take_slack_back(slack);
 		wf_call_leave();
 	}
@@ -211,12 +236,14 @@ void wf_linux_vfork_begin(struct wf_frame *f)
 	wf_fd_all_shared();
 	wf_kthread_tie();
 	wf_call_enter(true);
+	block_signals();
 }
 
 void wf_linux_vfork_end(struct wf_frame *f)
 {
 	/* The second frame saved the result as the number. */
 	f->rax = f->nr;
+	open_signals();
 	wf_call_leave();
 }
 

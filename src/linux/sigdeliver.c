@@ -543,6 +543,23 @@ void lx_signal_unforward(struct wf_siginfo *info)
 	info->words[2] = info->words[3] = 0;
 }
 
+/*
+ * A process that shares our memory (vfork, clone), or a child of one: not weft's, but it still has our handlers for
+ * faults, which say for whom they were. From here on sig is the program's there, as all others are.
+ */
+static bool is_another_process(int sig, const struct wf_siginfo *info)
+{
+	int pid = (int)sys0(__NR_getpid), tid = (int)sys0(__NR_gettid);
+
+	if (pid == wf_rt.pid)
+		return false;
+	(void)sys_sigaction(sig, &lx.action[sig], NULL);
+	/* A fault comes again by itself. */
+	if (info->code <= 0 && sys4(__NR_rt_tgsigqueueinfo, pid, tid, sig, info) < 0)
+		(void)sys_tgkill(pid, tid, sig);
+	return true;
+}
+
 static void open_faults(void)
 {
 	uint64_t mask = wf_worker_sigmask() | lx_bit(WF_SIG_KICK);
@@ -563,6 +580,8 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		wf_preempt_on_kick(sig, info, context);
 		return;
 	}
+	if (!k && is_another_process(sig, info))
+		return;
 	/* sent by somebody, not a fault: the kernel found a thread that does not block it */
 	if (info->code <= 0) {
 		forward(sig, info);

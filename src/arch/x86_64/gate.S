@@ -342,7 +342,6 @@ FUNC(wf_arch_gate_leave)
 	.cfi_adjust_cfa_offset -8
 	.cfi_register %rip, %r11
 	xorl	%eax, %eax
-	wrgsbase %rax
 	leaq	WF_RED_ZONE(%rsp), %rsp
 	jmp	*%r9
 	.cfi_endproc
