@@ -160,7 +160,7 @@ static void *calls(void *arg)
 	SHOW(CALL(ioprio_get, 1, other_tid));
 	SHOW(CALL(ioprio_get, 1, dead_tid));
 	SHOW(CALL(ioprio_set, 1, other_tid, 0));
-	SHOW(CALL(kcmp, other_tid, getpid(), 0));
+	SHOW(CALL(kcmp, other_tid, getpid(), 0, 0, 0));
 	SHOW(CALL(kcmp, getpid(), other_tid, 1, 0));
 	SHOW(CALL(prlimit64, other_tid, RLIMIT_NOFILE, NULL, NULL));
 	struct iovec v = { name, 4 };
