@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Attach: runs as the constructor of the preloaded library, before main().
+ * Attach: runs as the constructor of the preloaded library, before all others (-z initfirst): some make threads.
+ *
+ * libc and the libraries of sanitizers, which replace functions of libc, have not run their own constructors then. So
+ * nothing is called here but what the loader answers by itself.
  *
  * Replaces the few system calls of libc that can make a thread, and tells linux/ what it needs to start the
  * runtime when the first one is made: all other sites are found and replaced then, so a program without
@@ -10,6 +13,7 @@
 #include "arch/x86_64/cpu.h"
 #include "base/fmt.h"
 #include "gate/children.h"
+#include "gate/env.h"
 #include "gate/modules.h"
 #include "gate/table.h"
 #include "linux/abi.h"
@@ -21,8 +25,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
+#include <link.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -46,13 +49,6 @@ static void say(const char *what, const char *why)
 static void stay_native(const char *why)
 {
 	say("running on plain NPTL: ", why);
-}
-
-static int keep_first(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	*(struct dl_phdr_info *)arg = *info;
-	return 1;
 }
 
 static bool has_other_threads(void)
@@ -85,12 +81,31 @@ static void find_rseq(void)
 }
 
 /* Deadlines are read off a clock at every turn of a server with timeouts: spare it the system call. */
-static void find_clock(void)
+static void find_clock(const struct r_debug *debug)
 {
-	void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	void *vdso = wf_modules_find(debug, "linux-vdso.so.1");
 
 	if (vdso)
 		wf_clock_vdso = (typeof(wf_clock_vdso))dlsym(vdso, "__vdso_clock_gettime");
+}
+
+static bool find_program(const struct r_debug *debug, struct dl_phdr_info *out)
+{
+	const ElfW(Phdr) *headers = NULL;
+	int n = dlinfo(debug->r_map, RTLD_DI_PHDR, &headers);
+
+	*out = (struct dl_phdr_info){ .dlpi_addr = debug->r_map->l_addr,
+				      .dlpi_name = "",
+				      .dlpi_phdr = headers,
+				      .dlpi_phnum = (ElfW(Half))n };
+	return n > 0;
+}
+
+static char **environment; /* the kernel's; libc does not know it yet */
+
+static const char *env_of(const char *name)
+{
+	return wf_env_get(environment, name);
 }
 
 static bool wants_stats;
@@ -113,7 +128,7 @@ static void on_exit_of_process(void)
 /* A number of the environment, or 0; weft run has checked it, another caller may not have. */
 static uint64_t number_of(const char *name, uint64_t max)
 {
-	const char *text = getenv(name);
+	const char *text = env_of(name);
 	uint64_t v = 0;
 
 	if (!text || !*text)
@@ -126,15 +141,15 @@ static uint64_t number_of(const char *name, uint64_t max)
 
 static enum lx_ring_mode ring_mode(void)
 {
-	const char *text = getenv("WEFT_IO_URING");
+	const char *text = env_of("WEFT_IO_URING");
 
-	if (!text || !*text || !strcmp(text, "auto"))
+	if (!text || !*text || wf_env_is(text, "auto"))
 		return LX_RING_AUTO;
-	if (!strcmp(text, "always"))
+	if (wf_env_is(text, "always"))
 		return LX_RING_ALWAYS;
-	if (strcmp(text, "never"))
+	if (!wf_env_is(text, "never"))
 		say("ignoring a bad value of ", "WEFT_IO_URING");
-	return !strcmp(text, "never") ? LX_RING_NEVER : LX_RING_AUTO;
+	return wf_env_is(text, "never") ? LX_RING_NEVER : LX_RING_AUTO;
 }
 
 static const char *why_not(int error)
@@ -159,16 +174,28 @@ static const char *patch_all(void)
 	return ret < 0 ? why_not(ret) : NULL;
 }
 
+static void keep_path(const char *path)
+{
+	size_t n = 0;
+
+	while (n < sizeof(trace_path) && path[n])
+		n++;
+	if (n == sizeof(trace_path))
+		return;
+	for (size_t i = 0; i < n; i++)
+		trace_path[i] = path[i];
+}
+
 static void prepare(void)
 {
-	const char *off = getenv("WEFT"), *stats = getenv("WEFT_STATS"),
-		   *trace = getenv("WEFT_TRACE");
+	const char *off = env_of("WEFT"), *stats = env_of("WEFT_STATS"),
+		   *trace = env_of("WEFT_TRACE");
 	unsigned long sigstack = getauxval(AT_MINSIGSTKSZ);
 	const struct r_debug *debug;
 	struct dl_phdr_info program;
 	int ret;
 
-	if (off && !strcmp(off, "0"))
+	if (off && wf_env_is(off, "0"))
 		return;
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
 		stay_native(
@@ -190,35 +217,38 @@ static void prepare(void)
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
 	lx_config.prepare = patch_all;
-	wants_stats = stats && *stats && strcmp(stats, "0");
-	wf_trace_on = trace && *trace && strcmp(trace, "0");
+	wants_stats = stats && *stats && !wf_env_is(stats, "0");
+	wf_trace_on = trace && *trace && !wf_env_is(trace, "0");
 	/* Any other word than a path, "1" say, only keeps the events in memory for weft dump. */
-	if (wf_trace_on && trace[0] == '/' && strlen(trace) < sizeof(trace_path))
-		strcpy(trace_path, trace);
+	if (wf_trace_on && trace[0] == '/')
+		keep_path(trace);
 	if (wants_stats || trace_path[0])
 		lx_config.on_exit = on_exit_of_process;
 	wf_cpu_poison();
 	find_rseq();
 	lx_config.syscall_function = dlsym(RTLD_DEFAULT, "syscall");
-	find_clock();
 	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool };
-	(void)dl_iterate_phdr(keep_first, &program);
 	debug = dlsym(RTLD_DEFAULT, "_r_debug");
-	if (!debug) {
+	if (!debug || !find_program(debug, &program)) {
 		stay_native("the dynamic loader does not list its modules");
 		return;
 	}
+	find_clock(debug);
 	wf_modules_init(debug, &program, lx_wants, lx_wants_at_start);
 	ret = wf_modules_patch_first(dlsym(RTLD_DEFAULT, "syscall"));
 	if (ret < 0)
 		stay_native(why_not(ret));
 }
 
-__attribute__((constructor)) static void attach(void)
+__attribute__((constructor)) static void attach(int argc, char **argv, char **envp)
 {
-	const char *children = getenv("WEFT_CHILDREN");
+	const char *children;
 
+	(void)argc;
+	(void)argv;
+	environment = envp;
+	children = env_of("WEFT_CHILDREN");
 	prepare();
-	if (children && !strcmp(children, "no"))
-		wf_children_leave();
+	if (children && wf_env_is(children, "no"))
+		wf_children_leave(envp);
 }

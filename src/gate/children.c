@@ -3,75 +3,103 @@
  * The environment that a program's children inherit; see children.h.
  *
  * A program hands its environment on by itself, or a copy of it: so weft's share is taken out of it before main()
- * sees it.
+ * sees it, in place, since libc has not been told yet where the environment is.
  */
 #include "gate/children.h"
+#include "gate/env.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 /* As cmd/weft/run.c adds it. */
 #define STACK_TUNABLE "glibc.pthread.stack_cache_size=137438953472"
 
 static const char *last_part(const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	const char *last = path;
 
-	return slash ? slash + 1 : path;
+	for (; *path; path++)
+		if (*path == '/')
+			last = path + 1;
+	return last;
 }
 
 static bool is_same(const char *item, size_t len, const char *what, bool by_last_part)
 {
-	char text[PATH_MAX];
+	size_t i = 0;
 
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, item, len);
-	text[len] = 0;
-	return by_last_part ? !strcmp(last_part(text), last_part(what)) : !strcmp(text, what);
+	if (by_last_part) {
+		const char *end = item + len;
+
+		for (const char *p = item; p < end; p++)
+			if (*p == '/')
+				item = p + 1;
+		len = (size_t)(end - item);
+		what = last_part(what);
+	}
+	while (i < len && what[i] && item[i] == what[i])
+		i++;
+	return i == len && !what[i];
+}
+
+static bool is_separator(char c, const char *separators)
+{
+	while (*separators && *separators != c)
+		separators++;
+	return *separators;
+}
+
+static void remove_variable(char **env, const char *name)
+{
+	char **at = wf_env_find(env, name);
+
+	if (!at)
+		return;
+	do
+		at[0] = at[1];
+	while (*at++);
 }
 
 /* The list without that item; the variable goes when nothing is left. */
-static void remove_item(const char *name, const char *separators, const char *what,
+static void remove_item(char **env, const char *name, const char *separators, const char *what,
 			bool by_last_part)
 {
-	const char *list = getenv(name);
-	char *rest = list ? malloc(strlen(list) + 1) : NULL;
+	char *list = wf_env_get(env, name);
+	const char *item = list;
 	size_t n = 0;
 
-	if (!rest)
+	if (!list)
 		return;
-	while (*list) {
-		size_t len = strcspn(list, separators);
+	while (*item) {
+		size_t len = 0;
 
-		if (len && !is_same(list, len, what, by_last_part)) {
+		while (item[len] && !is_separator(item[len], separators))
+			len++;
+		if (len && !is_same(item, len, what, by_last_part)) {
 			if (n)
-				rest[n++] = separators[0];
-			memcpy(rest + n, list, len);
-			n += len;
+				list[n++] = separators[0];
+			for (size_t i = 0; i < len; i++)
+				list[n++] = item[i];
 		}
-		list += len + (list[len] != '\0');
+		item += len;
+		item += *item != '\0';
 	}
-	rest[n] = 0;
-	if (n)
-		(void)setenv(name, rest, 1);
-	else
-		(void)unsetenv(name);
-	free(rest);
+	list[n] = 0;
+	if (!n)
+		remove_variable(env, name);
 }
 
-void wf_children_leave(void)
+void wf_children_leave(char **env)
 {
 	static const char *const names[] = { "WEFT_WORKERS", "WEFT_STATS", "WEFT_TRACE",
-					     "WEFT_SEED",    "WEFT_SLICE", "WEFT_CHILDREN" };
+					     "WEFT_SEED",    "WEFT_SLICE", "WEFT_IO_URING",
+					     "WEFT_CHILDREN" };
 	Dl_info own;
 
 	if (dladdr((void *)wf_children_leave, &own) && own.dli_fname)
-		remove_item("LD_PRELOAD", ": ", own.dli_fname, true);
-	remove_item("GLIBC_TUNABLES", ":", STACK_TUNABLE, false);
+		remove_item(env, "LD_PRELOAD", ": ", own.dli_fname, true);
+	remove_item(env, "GLIBC_TUNABLES", ":", STACK_TUNABLE, false);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		(void)unsetenv(names[i]);
+		remove_variable(env, names[i]);
 }

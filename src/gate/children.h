@@ -5,7 +5,7 @@
 #ifndef WF_GATE_CHILDREN_H
 #define WF_GATE_CHILDREN_H
 
-/* Take out of the environment what `weft run` put there. Before main(), with libc at hand. */
-void wf_children_leave(void);
+/* Take out of the environment what `weft run` put there. Before libc looks at it. */
+void wf_children_leave(char **env);
 
 #endif

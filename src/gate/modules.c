@@ -374,6 +374,15 @@ void wf_gate_changed(void)
 
 /* --- for attach.c --- */
 
+struct link_map *wf_modules_find(const struct r_debug *r, const char *name)
+{
+	struct link_map *map = r->r_map;
+
+	while (map && !is_named(map, name))
+		map = map->l_next;
+	return map;
+}
+
 void wf_modules_init(const struct r_debug *r, const struct dl_phdr_info *p, bool (*wants)(int nr),
 		     bool (*wants_first)(int nr))
 {
@@ -395,13 +404,11 @@ static bool note_first(int nr)
 int wf_modules_patch_first(const void *function)
 {
 	const struct wf_scan_wish wish = { .wanted = note_first, .glance = function };
-	const struct link_map *map = debug->r_map;
+	const struct link_map *map = wf_modules_find(debug, "libc.so.6");
 	struct wf_gate_counts counts;
 	struct dl_phdr_info info;
 	int ret;
 
-	while (map && !is_named(map, "libc.so.6"))
-		map = map->l_next;
 	if (!map || !describe(map, &info))
 		return -ENOENT;
 	ret = wf_gate_patch_module(&info, &wish, &counts);

@@ -16,11 +16,14 @@
 #include <link.h>
 
 /*
- * debug: the loader's _r_debug. program: the main program as dl_iterate_phdr() shows it, kept as a
- * copy. wanted_first: the calls that must be seen before there is a thread.
+ * debug: the loader's _r_debug. program: the main program as dl_iterate_phdr() would show it, kept
+ * as a copy. wanted_first: the calls that must be seen before there is a thread.
  */
 void wf_modules_init(const struct r_debug *debug, const struct dl_phdr_info *program,
 		     bool (*wanted)(int nr), bool (*wanted_first)(int nr));
+
+/* A loaded module whose name begins so, or NULL. */
+struct link_map *wf_modules_find(const struct r_debug *debug, const char *name);
 
 /*
  * At start: patch these in libc, and what is in `function`, as far as a glance finds them; all of

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reads an environment before libc has been told where it is.
+ */
+#ifndef WF_GATE_ENV_H
+#define WF_GATE_ENV_H
+
+#include <stdbool.h>
+
+/* Where the variable stands, or NULL. */
+char **wf_env_find(char **env, const char *name);
+
+/* Its value, in its place, or NULL. */
+char *wf_env_get(char **env, const char *name);
+
+bool wf_env_is(const char *value, const char *word);
+
+#endif
