@@ -78,6 +78,14 @@ static long wait_in_kernel_for(struct wf_frame *f, uint32_t events)
 	return wait_in_kernel((long)f->nr, args, events);
 }
 
+/* What a call that never waits returned: see wf_found_ready(). */
+static long at_once(long ret)
+{
+	if (ret > 0)
+		wf_found_ready();
+	return ret;
+}
+
 /*
  * A datagram to a unix socket that is full. Whether that has room poll() tells only to a sender that is connected to
  * it, and to another it says that there is some: the kernel waits.
@@ -224,7 +232,7 @@ long sysc_recvfrom(struct wf_frame *f)
 		ret = lx_raw(f);
 		if (ret == -EAGAIN && !(flags & ~(uint64_t)(MSG_NOSIGNAL | MSG_DONTWAIT)))
 			wf_fd_found_empty(w.use.fd, w.seq);
-		return ret;
+		return at_once(ret);
 	}
 	if (flags & MSG_ERRQUEUE) /* waits on sockets that have no such queue */
 		return lx_blocking(f, false);
@@ -253,7 +261,7 @@ long sysc_recvmsg(struct wf_frame *f)
 	long ret = 0;
 
 	if (flags & MSG_DONTWAIT) {
-		ret = lx_raw(f);
+		ret = at_once(lx_raw(f));
 	} else if (flags & MSG_ERRQUEUE) {
 		ret = lx_blocking(f, false);
 	} else if ((wanted = wanted_bytes((int)WF_ARG0(f), flags))) {
@@ -358,7 +366,7 @@ long sysc_sendto(struct wf_frame *f)
 	long ret;
 
 	if (flags & MSG_DONTWAIT)
-		return lx_fdwait_check_sigpipe(lx_raw(f));
+		return lx_fdwait_check_sigpipe(at_once(lx_raw(f)));
 	if (flags & MSG_FASTOPEN) /* connects, too */
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	lx_fdwait_init(&w, fd, EPOLLOUT);
@@ -434,7 +442,7 @@ long sysc_sendmsg(struct wf_frame *f)
 
 	lx_fd_sent(user);
 	if (WF_ARG2(f) & MSG_DONTWAIT)
-		return lx_fdwait_check_sigpipe(lx_raw(f));
+		return lx_fdwait_check_sigpipe(at_once(lx_raw(f)));
 	if (WF_ARG2(f) & MSG_FASTOPEN)
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	ret = send_message(f, (int)WF_ARG0(f), user, WF_ARG2(f));

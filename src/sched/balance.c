@@ -12,7 +12,8 @@
  * are as long somebody goes, too, but seldom: the kernel may give one of our kernel threads less of a processor than
  * another, when other programs run.
  *
- * Threads that wait and are woken use no whole slices: they stay where they are.
+ * Threads that wait and are woken use no whole slices: they stay where they are, but for one that gives way in the middle
+ * of its slice and would leave two more behind than there are elsewhere.
  */
 #include "sched/balance.h"
 #include "sched/runtime.h"
@@ -55,17 +56,22 @@ enum wf_prev_action wf_balance_leave(struct wf_kthread *k, enum wf_prev_action a
 	uint32_t mine, least = 0;
 	struct wf_worker *to;
 
-	if (wf_rt.nr_workers == 1 || self->slice_left > 0)
+	if (wf_rt.nr_workers == 1)
 		return action;
 	/* Who goes makes room for somebody: not for those alone who get less than it by their nice values. */
 	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.has_levels)) &&
 	    !wf_runq_has_up_to(&k->worker->rq, wf_load_relaxed(&self->level)))
 		return action;
-	self->slices_here = WF_MIN(self->slices_here + 1u, 15u) & 15u;
 	mine = load_of(k->worker);
 	to = least_loaded(k->worker, &least);
-	if (!to || least > mine || (least == mine && self->slices_here < SLICES_AS_MANY))
-		return action;
+	if (self->slice_left > 0) {
+		if (!to || least + 2 > mine)
+			return action;
+	} else {
+		self->slices_here = WF_MIN(self->slices_here + 1u, 15u) & 15u;
+		if (!to || least > mine || (least == mine && self->slices_here < SLICES_AS_MANY))
+			return action;
+	}
 	self->slices_here = 0;
 	k->joins = to;
 	return WF_PREV_JOIN;

@@ -203,8 +203,18 @@ void wf_yield(void)
 void wf_found_ready(void)
 {
 	struct wf_worker *w = wf_own_kthread()->worker;
+	bool polls = !wf_load_relaxed(&wf_rt.nr_idle) && wf_rt.io->has_waiters();
+	uint64_t now;
 
-	if (w && wf_runq_nr(&w->rq) && wf_cpu_cycles() - w->turn_began > FINDS_CYCLES)
+	if (!w || (!polls && !wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox)))
+		return;
+	now = wf_cpu_cycles();
+	if (polls && now - w->polled_at > WF_POLL_CYCLES) {
+		w->polled_at = now;
+		wf_worker_poll();
+	}
+	if ((wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox)) &&
+	    now - w->turn_began > FINDS_CYCLES)
 		(void)wf_fetch_or(&wf_self()->attention, WF_ATT_RESCHED);
 }
 

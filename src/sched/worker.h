@@ -107,6 +107,7 @@ struct wf_worker {
 	uint64_t yielded_at;     /* (w) cycles at the last one that the kernel heard of */
 	uint16_t direct_pause;   /* (w) waits until a direct one is tried again; see direct.c */
 	uint16_t direct_trouble; /* (w) how long the next pause is */
+	uint64_t polled_at;      /* (w) cycles */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began;     /* (w) coarse clock */
 	uint64_t turn_began;     /* (w) cycles: what ran since is not charged yet; 0: not known */
@@ -209,6 +210,8 @@ void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t);
 void wf_inbox_push(struct wf_worker *w, struct wf_thread *t);
 struct wf_thread *wf_inbox_take(struct wf_worker *w);
 
+/* While nobody sleeps in the poller, events wait for about 200 us at most. */
+#define WF_POLL_CYCLES 500000u
 /* Next thread of w's own: inbox, hand-off slot, queue. Does not search elsewhere. */
 struct wf_thread *wf_worker_pick(struct wf_worker *w);
 /* The slice of self, which runs on w, is over (else false), but no other thread's turn has come: it has another one. */

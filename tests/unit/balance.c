@@ -81,7 +81,18 @@ TEST(who_has_slice_left_stays)
 	put(0, 0), put(0, 1), put(0, 2), put(1, 3);
 	show(0), show(1);
 	threads[0].slice_left = 1;
+	put(1, 4);
+	show(1);
 	CHECK_EQ(leave(0), 0);
+}
+
+TEST(who_has_slice_left_goes_where_two_fewer_are)
+{
+	set_up(2);
+	put(0, 0), put(0, 1), put(0, 2), put(1, 3);
+	show(0), show(1);
+	threads[0].slice_left = 1;
+	CHECK_EQ(leave(0), 1);
 }
 
 TEST(nobody_makes_room_for_those_with_less_weight_only)
