@@ -197,8 +197,8 @@ void wf_yield(void)
 	let_others_run(WF_PREV_YIELD);
 }
 
-#define FINDS_CYCLES                                                                               \
-	250000u /* about 100 us: as long as a turn of a thread that waits may well be */
+/* about 100 us: as long as a turn of a thread that waits may well be */
+#define FINDS_CYCLES 250000u
 
 void wf_found_ready(void)
 {

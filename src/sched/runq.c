@@ -4,11 +4,10 @@
 #include "base/die.h"
 #include "sched/runtime.h"
 
-#define HANDOFF_AHEAD                                                                              \
-	(WF_BLOCK_SLOTS                                                                            \
-	 << WF_SLOT_SHIFT) /* who has run that much more than others waits for them */
-#define STEAL_MAX 32       /* thieves come back; a bigger haul needs a bigger stack */
-#define WARM_LOOKS 8       /* how many a thief passes over, under its victim's lock */
+/* who has run that much more than others waits for them */
+#define HANDOFF_AHEAD (WF_BLOCK_SLOTS << WF_SLOT_SHIFT)
+#define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
+#define WARM_LOOKS 8 /* how many a thief passes over, under its victim's lock */
 
 static void lock(struct wf_runq *q)
 {
@@ -291,8 +290,8 @@ bool wf_runq_has_up_to(struct wf_runq *q, unsigned level)
 	return has;
 }
 
-#define FAR_LOOKS                                                                                  \
-	64 /* how many are looked at, under the lock, before one of them is taken to be due */
+/* how many are looked at, under the lock, before one of them is taken to be due */
+#define FAR_LOOKS 64
 
 /* Somebody's time comes in that slot or before. */
 static bool is_anybody_until(const struct wf_runq *q, uint64_t slot)

@@ -25,8 +25,8 @@ struct wf_level {
 #define WF_SLOT_SHIFT 8
 #define WF_BLOCK_SLOTS 64u
 #define WF_NEAR 4u /* blocks whose slots are kept apart, the present one included */
-#define WF_FAR                                                                                     \
-	128u /* blocks ahead that are told apart; who should come later is looked at again then */
+/* blocks ahead that are told apart; who should come later is looked at again then */
+#define WF_FAR 128u
 
 struct wf_runq {
 	struct wf_spin lock;
@@ -56,7 +56,7 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place);
 void wf_runq_charge(struct wf_thread *t, uint64_t ran);
 /* t, whose time was that of from, or that has none (NULL), goes to q: it is as far ahead there as it was. */
 void wf_runq_adopt(struct wf_runq *q, struct wf_thread *t, const struct wf_runq *from);
-/* Somebody at that level or before it is in the queue, and comes soon. */
+/* Somebody at that level or before it waits in the queue, at the head of some slot. A hint. */
 bool wf_runq_has_up_to(struct wf_runq *q, unsigned level);
 /* t runs, and is charged for it. True: nobody's turn comes before its next one, so it keeps the worker. */
 bool wf_runq_keeps(struct wf_runq *q, struct wf_thread *t);

@@ -99,7 +99,7 @@ struct wf_thread {
 	/* (w) when its turn comes, on the clock of the queue that it is in or ran from last; see runq.h */
 	uint64_t vtime : 48;
 	uint64_t turn : 16; /* (w) how long it usually runs before it waits, in the same unit */
-	uint8_t level;      /* (a) run queue level: 0 first */
+	uint8_t level;      /* (a) by nice value: 0 has the largest weight */
 	uint8_t wait_kind;  /* (o) enum wf_wait */
 	bool is_preempted;  /* (w) sp leads to a saved signal frame */
 	/* (o) read by the monitor, which is to interrupt the call that the thread is in if it lasts */

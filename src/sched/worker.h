@@ -214,7 +214,7 @@ struct wf_thread *wf_inbox_take(struct wf_worker *w);
 #define WF_POLL_CYCLES 500000u
 /* Next thread of w's own: inbox, hand-off slot, queue. Does not search elsewhere. */
 struct wf_thread *wf_worker_pick(struct wf_worker *w);
-/* The slice of self, which runs on w, is over (else false), but no other thread's turn has come: it has another one. */
+/* self, which runs on w, is charged for it. True: no other thread's turn has come, and it goes on, with a new slice if it had none. */
 bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self);
 /* Make the threads ready whose descriptors are. */
 void wf_worker_poll(void);
