@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * SIGCHLD: a handler that reaps, with children made by threads; SIG_IGN leaves no zombies.
+ * SIGCHLD: a handler that reaps, with children made by threads; SIG_IGN and SA_NOCLDWAIT leave no zombies; children
+ * that stop and go on, with and without SA_NOCLDSTOP.
  */
 #include "check.h"
 
@@ -20,6 +21,52 @@ static void on_chld(int sig, siginfo_t *info, void *context)
 		ADD(&nr_reaped, 1);
 	}
 	errno = saved;
+}
+
+static int nr_codes[CLD_CONTINUED + 1];
+
+static void counts_codes(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	ADD(&nr_codes[info->si_code], 1);
+}
+
+static void await(int code, int nr)
+{
+	while (LOAD(&nr_codes[code]) < nr)
+		sleep_ns(MS);
+}
+
+/* The child stops, goes on and ends, each after the one before was seen: its signals could be one otherwise. */
+static void *stops_child(void *with_signals)
+{
+	int fds[2], status = 0;
+	char c = 0;
+	pid_t pid;
+
+	CHECK_SYS(pipe(fds));
+	pid = fork();
+	if (pid == 0) {
+		raise(SIGSTOP);
+		_exit(read(fds[0], &c, 1) == 1 ? 4 : 5);
+	}
+	CHECK_SYS(pid);
+	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	if (with_signals)
+		await(CLD_STOPPED, 1);
+	CHECK_SYS(kill(pid, SIGCONT));
+	CHECK_EQ(waitpid(pid, &status, WCONTINUED), pid);
+	CHECK(WIFCONTINUED(status));
+	if (with_signals)
+		await(CLD_CONTINUED, 1);
+	CHECK_EQ(write(fds[1], &c, 1), 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+	close(fds[0]);
+	close(fds[1]);
+	return NULL;
 }
 
 static void *makes_child(void *arg)
@@ -59,5 +106,28 @@ int main(void)
 	CHECK(waitpid(-1, &status, 0) > 0);
 	CHECK_EQ(WEXITSTATUS(status), 3);
 	ok("SIG_DFL: as ever");
+
+	sa.sa_sigaction = counts_codes;
+	sa.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDWAIT;
+	CHECK_SYS(sigaction(SIGCHLD, &sa, NULL));
+	for (int i = 1; i <= 5; i++) {
+		join(start(makes_child, (void *)5));
+		CHECK_ERRNO(waitpid(-1, &status, 0), ECHILD);
+		await(CLD_EXITED, i);
+	}
+	ok("SA_NOCLDWAIT: a signal, and nothing to wait for");
+	memset(nr_codes, 0, sizeof(nr_codes));
+	sa.sa_flags = SA_SIGINFO | SA_RESTART;
+	CHECK_SYS(sigaction(SIGCHLD, &sa, NULL));
+	join(start(stops_child, (void *)1));
+	await(CLD_EXITED, 1);
+	ok("children that stop and go on are told of");
+	memset(nr_codes, 0, sizeof(nr_codes));
+	sa.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP;
+	CHECK_SYS(sigaction(SIGCHLD, &sa, NULL));
+	join(start(stops_child, NULL));
+	await(CLD_EXITED, 1);
+	CHECK_EQ(nr_codes[CLD_STOPPED] + nr_codes[CLD_CONTINUED], 0);
+	ok("SA_NOCLDSTOP: they are not");
 	return finish();
 }
