@@ -69,14 +69,30 @@ static void add(struct wf_uses *u, const struct wf_calls_row *row, const char *b
 	u->items[u->nr++] = (struct wf_uses_item){ row, by, is_inline };
 }
 
+static size_t len_without(const char *name, size_t len, const char *end)
+{
+	size_t end_len = strlen(end);
+
+	return len > end_len && memcmp(name + len - end_len, end, end_len) == 0 ? len - end_len
+										: len;
+}
+
 void wf_uses_add(struct wf_uses *u, const char *name, const char *by)
 {
 	size_t len = strlen(name);
 	const struct wf_calls_row *row = find(name, len);
 
-	/* open64 is open, to us and on this machine. */
-	if (!row && len > 2 && strcmp(name + len - 2, "64") == 0)
-		row = find(name, len - 2);
+	/* open64, __open_2, __read_chk: what headers make of open and read. */
+	if (!row) {
+		size_t underscores = strspn(name, "_");
+
+		name += underscores;
+		len = len_without(name, len - underscores, "_chk");
+		len = len_without(name, len, "_2");
+		row = find(name, len);
+	}
+	if (!row)
+		row = find(name, len_without(name, len, "64"));
 	if (row)
 		add(u, row, by, false);
 }

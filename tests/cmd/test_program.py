@@ -74,6 +74,21 @@ class Program(CommandTest):
         tests = {call["name"]: call["test"] for call in report["calls"]}
         self.assertEqual(tests["setuid"], "setuid_all")
 
+    def test_calls_by_other_names(self):
+        source = ("#define _GNU_SOURCE\n#include <fcntl.h>\n#include <poll.h>\n#include <setjmp.h>\n#include <stdlib.h>\n"
+                  "#include <signal.h>\n#include <unistd.h>\n"
+                  "int __pthread_key_create(unsigned *, void (*)(void *));"
+                  "int main(int argc, char **argv) { unsigned key; char buf[8]; sigjmp_buf jump; struct pollfd p[1];"
+                  "if (argc == 1) return __pthread_key_create(&key, 0) + sigsetjmp(jump, 1);"
+                  "if (argc == 2) return open64(argv[1], atoi(argv[1])) + sigpause(3);"
+                  "return (int)read(0, buf, strtoul(argv[1], 0, 0)) + poll(p, strtoul(argv[2], 0, 0), 0); }")
+        report = self.examine(self.compile("names", source, "-O2", "-D_FORTIFY_SOURCE=2", "-Wno-deprecated-declarations"), 0)
+        fates = {call["name"]: call["fate"] for call in report["calls"] if "library" not in call}
+        for name, fate in {"pthread_key_create": "libc", "__sigsetjmp": "libc", "open": "passed", "read": "emulated",
+                           "poll": "emulated"}.items():
+            self.assertEqual(fates.get(name), fate, name)
+        self.assertTrue({"sigpause", "__xpg_sigpause"} & set(fates))
+
     def test_calls_of_libraries(self):
         self.compile("libsets.so", "#include <unistd.h>\nint sets(void) { return setuid(1); }", "-shared",
                      "-fPIC")
