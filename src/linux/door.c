@@ -141,7 +141,7 @@ void lx_door_loop(void *kthread)
 		if (wf_load_seq_cst(&requests) != request)
 			continue;
 		if (next != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
-			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - now, 0);
+			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - wf_now(), 0);
 			ts = (struct __kernel_timespec){ wait / WF_SEC, wait % WF_SEC };
 			sig = take(0, next == WF_NEVER ? NULL : &ts, &info);
 			if (sig > 0)

@@ -74,12 +74,17 @@ static void raise_door(void)
 			   SCHED_FIFO | SCHED_RESET_ON_FORK, &priority);
 }
 
-/* The level in weft's own queues: real-time before everything, idle behind everything. */
+/*
+ * The level in weft's own queues: real-time before everything, idle behind everything. The kernel counts the process's
+ * own nice value, by that of the kernel threads: only what a thread differs by is ours, or the clocks of all threads
+ * of a process with a low one would be slow, and their turns coarse.
+ */
 static void set_level(struct lx_thread *t)
 {
-	int level = lx_sched_is_realtime(t->policy)           ? 0
-		    : lx_sched_plain(t->policy) == SCHED_IDLE ? WF_LEVELS - 1
-							      : WF_LEVEL_NORMAL + t->nice;
+	int level = lx_sched_is_realtime(t->policy) ? 0
+		    : lx_sched_plain(t->policy) == SCHED_IDLE
+			    ? WF_LEVELS - 1
+			    : WF_LEVEL_NORMAL + t->nice - lx.base_nice;
 
 	wf_store_relaxed(&t->base.level, (uint8_t)WF_MAX(0, WF_MIN(level, WF_LEVELS - 1)));
 	if (level != WF_LEVEL_NORMAL)
@@ -368,13 +373,14 @@ static long set_nice_of_all(int nice, long ret)
 	for (uint32_t i = 0; i < n; i++) {
 		struct lx_thread *t = lx_of(wf_thread_slot(i));
 		enum wf_state s = wf_state_of(wf_load_acquire(&t->base.state));
+		bool is_refused;
 
 		if (s == WF_FREE || s == WF_DEAD)
 			continue;
-		if (nice < t->nice && !may)
+		is_refused = nice < t->nice && !may;
+		if (is_refused)
 			ret = -EACCES;
-		else
-			lx_sched_set_nice(t, nice);
+		lx_sched_set_nice(t, is_refused ? t->nice : nice);
 	}
 	return ret;
 }

@@ -138,11 +138,11 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 		sys1(__NR_prctl, 30 /* PR_GET_TIMERSLACK */), 1);
 	t->policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
 	(void)sys2(__NR_sched_getparam, 0, &t->priority);
-	lx_sched_set_nice(t, 20 - (int)WF_MAX(sys2(__NR_getpriority, 0, 0), 1));
+	lx.base_nice = 20 - (int)WF_MAX(sys2(__NR_getpriority, 0, 0), 1);
+	lx_sched_set_nice(t, lx.base_nice);
 	lx.base_policy = t->policy;
 	wf_rt.is_realtime = lx_sched_is_realtime(t->policy);
 	lx.base_priority = t->priority;
-	lx.base_nice = t->nice;
 	if (sys2(__NR_prctl, 40 /* PR_GET_TID_ADDRESS */, &tid_address) == 0 && tid_address) {
 		t->child_tid = (uint32_t *)tid_address;
 		lx_exit_word_add(t);

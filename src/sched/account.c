@@ -5,7 +5,7 @@
  * Called by: worker.c at switches; linux/cpuclock.c, which asks.
  *
  * Until somebody asks, nothing is read at a switch: a thread is charged the steps of the coarse clock (the
- * monitor's tick, 5 ms), which is right on average, as an old kernel's tick was. From the first question
+ * monitor's tick, 5 to 12 ms), which is right on average, as an old kernel's tick was. From the first question
  * on the kernel thread's own CPU clock is what is shared out: read at the end of every run of more than 20 us,
  * while shorter ones are charged by the wall clock and subtracted from the next reading. So the sum over all
  * threads is the kernel's, and a thread is wrong by what the kernel took from its short runs at most.

@@ -12,13 +12,34 @@
 
 #include <errno.h>
 
-#define LONGEST_TICK_NS (5 * WF_MS)
-#define RETAKE_TICK_NS (200 * WF_US) /* while a worker sits in a call and somebody waits for it */
+/*
+ * A look costs 20 us and more on a virtual machine, most of it the timer's interrupt. So there is one in a slice, at its
+ * end, unless something may happen meanwhile that nobody else would see.
+ */
+#define LONGEST_TICK_NS (10 * WF_MS)
+#define BUSY_TICK_NS (5 * WF_MS) /* calls are made that may block, or events may come */
+/* A slice that is over so soon is over now: the look at which it began may have been a little late. */
+#define EARLY_NS (wf_rt.slice_ns / 8)
+#define RETAKE_TICK_NS (200 * WF_US) /* a worker sits in a call and somebody waits for it */
 
-/* Twice in a slice, so that one lasts no longer than one and a half. */
-static int64_t tick_ns(void)
+struct look {
+	int64_t now;
+	int64_t due;    /* the same, but for a small delay */
+	bool is_urgent; /* a worker must move on soon, for somebody other than a sleeping one */
+	bool has_calls; /* some were made since the last look */
+	int64_t first_end, last_end; /* of slices of those for whose workers others wait */
+};
+
+static void note_end(struct look *l, int64_t at)
 {
-	return WF_MIN(LONGEST_TICK_NS, wf_rt.slice_ns / 2);
+	l->first_end = WF_MIN(l->first_end, at);
+	l->last_end = l->last_end == WF_NEVER ? at : WF_MAX(l->last_end, at);
+}
+
+/* One look ends the slices of several workers, if that makes none half as long again; then they end together. */
+static int64_t next_end(const struct look *l)
+{
+	return l->last_end - l->first_end > wf_rt.slice_ns / 2 ? l->first_end : l->last_end;
 }
 
 void wf_kick(struct wf_kthread *k)
@@ -105,7 +126,7 @@ static void estimate_turn(struct wf_worker *w, int64_t now)
 	uint32_t picks = wf_load_hint(&w->picks);
 	int64_t took = now - w->seen_picks_at;
 
-	if (took < 4 * LONGEST_TICK_NS) {
+	if (took < 2 * LONGEST_TICK_NS) {
 		took = took / WF_MAX(picks - w->seen_picks, 1u);
 		wf_store_hint(&w->turn_ns, (uint32_t)((wf_load_hint(&w->turn_ns) + took) / 2));
 	}
@@ -113,33 +134,55 @@ static void estimate_turn(struct wf_worker *w, int64_t now)
 	w->seen_picks_at = now;
 }
 
-/* True when somebody other than a sleeping worker needs this worker's carrier to move on soon. */
-static bool look_at_worker(struct wf_worker *w, int64_t now)
+/* When the slice began that is new since our last look: not before the turn, and now if that is not known. */
+static int64_t slice_began_at(const struct wf_worker *w, int64_t looked_at, int64_t now)
+{
+	uint64_t began = wf_load_hint(&w->turn_began), cycles = wf_cpu_cycles();
+	int64_t ago;
+
+	if (!began || cycles < began || cycles - began > WF_CYCLES_MAX)
+		return now;
+	ago = (int64_t)((cycles - began) * wf_load_relaxed(&wf_rt.vtime_per_cycle) >> 32) *
+	      WF_VTIME_NS;
+	return WF_MAX(now - ago, looked_at);
+}
+
+/* Somebody waits for w, whose thread is not in a call. */
+static void look_at_slice(struct wf_worker *w, struct look *l)
+{
+	if (l->now - w->seen_at >= wf_rt.slice_ns - EARLY_NS) {
+		preempt(w, WF_PREEMPT_SLICE);
+		w->seen_at = l->due;
+	}
+	note_end(l, w->seen_at + wf_rt.slice_ns);
+}
+
+static void look_at_worker(struct wf_worker *w, struct look *l)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
+	int64_t looked_at = w->seen_picks_at;
 	uint32_t seq, calls;
 	bool is_stuck;
 
 	if (!k || !wf_worker_is_running(w))
-		return false;
-	estimate_turn(w, now);
+		return;
+	estimate_turn(w, l->now);
 	seq = wf_load_relaxed(&w->slice_seq);
 	calls = wf_load_relaxed(&w->calls);
 	is_stuck = wf_load_relaxed(&k->insys) == 1;
 	if (is_stuck && calls == w->seen_calls && seq == w->seen_seq) {
 		/* The second look in a row that finds the same call in progress. */
 		stuck_in_call(w, k, calls);
-		return false;
+		return;
 	}
+	if (seq != w->seen_seq)
+		w->seen_at = slice_began_at(w, looked_at, l->now);
+	l->has_calls |= is_stuck || calls != w->seen_calls;
+	l->is_urgent |= is_stuck && (is_waiting(w) || !wf_load_relaxed(&wf_rt.nr_idle));
+	w->seen_seq = seq;
 	w->seen_calls = calls;
-	if (seq != w->seen_seq) {
-		w->seen_seq = seq;
-		w->seen_at = now;
-	} else if (is_waiting(w) && now - w->seen_at >= wf_rt.slice_ns && !is_stuck) {
-		preempt(w, WF_PREEMPT_SLICE);
-		w->seen_at = now;
-	}
-	return is_stuck && (is_waiting(w) || !wf_load_relaxed(&wf_rt.nr_idle));
+	if (!is_stuck && is_waiting(w))
+		look_at_slice(w, l);
 }
 
 #define MEASURE_FROM_NS WF_MS
@@ -159,23 +202,58 @@ static void measure_cycles(int64_t now)
 	}
 }
 
+/*
+ * A look together with the kernel's own tick costs no interrupt: 8 us instead of 20 to 50. So the next one is when the
+ * kernel ticks, if that is not far off. The timer may be late by its slack, and not early.
+ */
+#define BEFORE_KERNEL_TICK_NS (20 * WF_US)
+
+static int64_t with_kernel_tick(int64_t at)
+{
+	int64_t tick = wf_rt.kernel_tick_ns, after;
+
+	if (!tick)
+		return at;
+	after = (at + BEFORE_KERNEL_TICK_NS + tick - 1) / tick * tick - BEFORE_KERNEL_TICK_NS;
+	if (after - at <= wf_rt.slice_ns / 4)
+		return after;
+	return at - (after - tick) <= EARLY_NS ? after - tick : at;
+}
+
+/* When to look again at the latest. */
+static int64_t next_look(const struct look *l)
+{
+	int64_t longest = LONGEST_TICK_NS;
+
+	if (l->is_urgent)
+		return l->now + WF_MIN(RETAKE_TICK_NS, wf_rt.slice_ns);
+	if (l->has_calls || (!wf_load_seq_cst(&wf_rt.nr_idle) && wf_rt.io->has_waiters()))
+		longest = BUSY_TICK_NS;
+	/* Whoever comes to wait is not to wait longer because nobody did until then. */
+	longest = WF_MIN(longest, wf_rt.slice_ns);
+	return with_kernel_tick(WF_MIN(l->due + longest, next_end(l)));
+}
+
 int64_t wf_monitor_tick(int64_t now)
 {
-	bool is_busy = false, is_urgent = false, is_queued = false;
-	int64_t next, woken = WF_NEVER;
+	struct look look = { .now = now, .due = now, .first_end = WF_NEVER, .last_end = WF_NEVER };
+	bool is_busy = false, is_queued = false;
+	int64_t next = wf_load_relaxed(&wf_rt.monitor_until), woken = WF_NEVER;
 
+	if (next < now && now - next <= EARLY_NS)
+		look.due = next;
 	wf_store_relaxed(&wf_rt.coarse_now, now);
 	measure_cycles(now);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 		struct wf_worker *w = &wf_rt.workers[i];
 
-		is_urgent |= look_at_worker(w, now);
+		look_at_worker(w, &look);
 		is_busy |= wf_worker_is_running(w);
 		is_queued |= is_waiting(w);
 	}
 	if (wf_load_seq_cst(&wf_rt.nr_lazy)) {
-		is_busy = true;
-		is_urgent |= !wf_load_seq_cst(&wf_rt.nr_idle);
+		is_busy = look.has_calls = true;
+		look.is_urgent |= !wf_load_seq_cst(&wf_rt.nr_idle);
 	}
 	if (is_queued)
 		wf_idle_wake();
@@ -207,7 +285,7 @@ int64_t wf_monitor_tick(int64_t now)
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
 		if (wf_load_hint(&wf_rt.workers[i].wants_look))
 			woken = WF_MIN(woken, look_for_woken(&wf_rt.workers[i], now));
-	next = now + (is_urgent ? WF_MIN(RETAKE_TICK_NS, tick_ns()) : tick_ns());
+	next = next_look(&look);
 	if (!wf_load_seq_cst(&wf_rt.nr_idle))
 		next = WF_MIN(next,
 			      WF_MAX(wf_load_seq_cst(&wf_rt.wheel.next), now + WF_MONITOR_MIN_NS));

@@ -13,6 +13,8 @@
 /* Until the monitor has measured it: cycles of 2.5 GHz. */
 #define VTIME_PER_CYCLE ((1ull << 32) * 2 / 5 / WF_VTIME_NS)
 
+#define CLOCK_MONOTONIC_COARSE 6
+
 struct wf_runtime wf_rt = { .slice_ns = WF_SLICE_NS, .vtime_per_cycle = VTIME_PER_CYCLE };
 
 #define MADV_NOHUGEPAGE 15
@@ -347,6 +349,15 @@ struct wf_worker *wf_rt_take_vacant(void)
 	return w;
 }
 
+/* The coarse clocks advance with it. */
+static int64_t kernel_tick_ns(void)
+{
+	struct __kernel_timespec step = { 0 };
+
+	(void)sys2(__NR_clock_getres, CLOCK_MONOTONIC_COARSE, &step);
+	return step.tv_sec ? 0 : step.tv_nsec;
+}
+
 struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 				   const struct wf_sched_hooks *hooks, uint32_t nr_workers,
 				   size_t min_sigstack)
@@ -360,6 +371,7 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 	wf_rt.nr_workers = nr_workers;
 	wf_rt.workers = sys_map(sizeof(struct wf_worker) * nr_workers);
 	wf_rt.coarse_now = sys_now();
+	wf_rt.kernel_tick_ns = kernel_tick_ns();
 	wf_rt.monitor_until = WF_NEVER;
 	wf_wheel_init(&wf_rt.wheel, wf_rt.coarse_now);
 	wf_slab_init(&wf_rt.save_areas, (uint32_t)(4096 + wf_sigframe_save_bytes(min_sigstack)));

@@ -68,7 +68,8 @@ struct wf_runtime {
 	uint64_t vtime_per_cycle;
 	uint64_t measured_cycles; /* monitor only */
 	int64_t measured_at;      /* monitor only */
-	bool is_realtime;         /* (p) the whole process was when it began: FIFO, RR */
+	int64_t kernel_tick_ns; /* (p) how often the kernel interrupts a busy processor; 0: not known */
+	bool is_realtime;       /* (p) the whole process was when it began: FIFO, RR */
 };
 
 /* Alternate stack of each kernel thread: a signal frame with the largest FPU state, twice, and room to work. */

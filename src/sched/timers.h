@@ -5,7 +5,7 @@
  * Called by: park.c (a deadline was set), idle.c and the poller (somebody went to sleep or came back).
  *
  * While a worker sleeps in the poller, that wakes one of them exactly in time (driver.h: arm). While all are
- * busy it is the door, which looks every 5 ms anyhow, and is told when that is too late.
+ * busy it is the door, which looks every few milliseconds anyhow, and is told when that is too late.
  *
  * Invariant: whoever makes a deadline the first one stores it in the wheel, then looks for sleepers and at the
  * time until which the door sleeps; who goes to sleep, or leaves the poller as the last, writes that down

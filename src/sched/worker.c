@@ -17,7 +17,6 @@
 
 /* A burst of calls that block may leave many spares; those of the next burst come at once. */
 #define SPARE_LIFE_NS (5 * WF_SEC)
-#define CYCLES_MAX (1ul << 36) /* so that products stay below 1 << 64 */
 #define TURN_SHORT (100 * WF_US / WF_VTIME_NS)
 #define POLL_EVERY_PICKS 61 /* a prime, so that it does not fall into step with a ring of threads */
 
@@ -89,7 +88,7 @@ static void charge_turn(struct wf_worker *w, struct wf_thread *t)
 {
 	uint64_t cycles = wf_cpu_cycles(), began = w->turn_began, usual = t->turn, took = usual;
 
-	w->turn_began = cycles;
+	wf_store_hint(&w->turn_began, cycles);
 	if (WF_UNLIKELY(t->slice_left ==
 			WF_SLICE_OVER)) { /* counted, not measured, for the same reason */
 		t->slice_left = 0;
@@ -97,7 +96,7 @@ static void charge_turn(struct wf_worker *w, struct wf_thread *t)
 		return;
 	}
 	if (began) {
-		took = WF_MIN(cycles - began, CYCLES_MAX);
+		took = WF_MIN(cycles - began, WF_CYCLES_MAX);
 		took = took * wf_load_relaxed(&wf_rt.vtime_per_cycle) >> 32;
 		took = WF_MIN(took, 4 * usual + TURN_SHORT);
 		t->turn = WF_MIN((3 * usual + took) / 4, (uint64_t)UINT16_MAX) & UINT16_MAX;
@@ -107,7 +106,7 @@ static void charge_turn(struct wf_worker *w, struct wf_thread *t)
 
 void wf_worker_begin_turn(struct wf_worker *w)
 {
-	w->turn_began = wf_cpu_cycles();
+	wf_store_hint(&w->turn_began, wf_cpu_cycles());
 }
 
 void wf_worker_ready(struct wf_thread *t)
@@ -260,7 +259,7 @@ void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough)
 	if (!is_rough || ran || k->cur->slice_left == WF_SLICE_OVER)
 		charge_turn(w, k->cur);
 	else
-		w->turn_began = 0;
+		wf_store_hint(&w->turn_began, 0ul);
 	if (k->cur->slice_left > 0)
 		k->cur->slice_left = (int32_t)WF_MAX(k->cur->slice_left - ran, 0);
 	if (WF_LIKELY(!k->cpu_began))

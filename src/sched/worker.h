@@ -94,8 +94,7 @@ struct wf_worker {
 	uint32_t seen_seq;   /* monitor only */
 	uint32_t seen_picks; /* monitor only */
 	int64_t seen_picks_at; /* monitor only */
-	int64_t seen_at;       /* monitor only */
-	int64_t seen_insys_at; /* monitor only */
+	int64_t seen_at;       /* monitor only: when the slice began */
 	uint32_t seen_calls;   /* monitor only */
 	uint32_t broken_calls; /* monitor only: the call that was interrupted last */
 	uint32_t calls;        /* (a) blocking-capable calls made */
@@ -110,13 +109,17 @@ struct wf_worker {
 	uint64_t polled_at;      /* (w) cycles */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began;     /* (w) coarse clock */
-	uint64_t turn_began;     /* (w) cycles: what ran since is not charged yet; 0: not known */
+	uint64_t
+		turn_began; /* (w) cycles, a hint: what ran since is not charged yet; 0: not known */
 	struct wf_runq rq;
 	/* (a) woken from outside; newest first */
 	struct wf_thread *inbox WF_ALIGNED(WF_CACHE_LINE);
 	/* (a), a hint: the newest of them gathers. Thieves may not look into a thread that they do not own. */
 	bool inbox_gathers;
 } WF_ALIGNED(WF_CACHE_LINE);
+
+/* Cycles that are turned into time, so that products stay below 1 << 64. */
+#define WF_CYCLES_MAX (1ul << 36)
 
 /* Somebody carries w, and a thread runs on it. Both may change at any moment: a hint. */
 WF_INLINE bool wf_worker_is_running(const struct wf_worker *w)
