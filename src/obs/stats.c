@@ -34,14 +34,14 @@ static void add(struct wf_counters *sum, const struct wf_counters *c)
 	sum->directs += wf_load_relaxed(&c->directs);
 }
 
-/* Every generation of every slot was a thread. */
+/* Every generation of every slot was a thread; one of them is main, which nobody made. */
 static uint64_t threads_made(void)
 {
 	uint64_t made = 0;
 
 	for (uint32_t i = 0; i < wf_thread_slots(); i++)
 		made += wf_load_relaxed(&wf_thread_slot(i)->generation);
-	return made;
+	return made ? made - 1 : 0;
 }
 
 WF_NOINLINE void wf_stats_print(const struct wf_stats_gate *gate)

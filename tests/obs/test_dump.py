@@ -367,7 +367,7 @@ class Counters(ObsTest):
         self.assertEqual(status, 0)
         lines = {line[8:].rsplit(None, 1)[0]: int(line.split()[-1])
                  for line in err.splitlines() if line.startswith("weft:   ")}
-        self.assertGreaterEqual(lines["threads made"], 13)
+        self.assertEqual(lines["threads made"], 13)
         self.assertGreater(lines["switches"], 0)
         self.assertGreater(lines["parks"], 0)
         self.assertEqual(lines["workers"], 2)
