@@ -8,20 +8,48 @@
 #include <linux/mman.h>
 #include <signal.h>
 
-void *sys_map(size_t bytes)
+/*
+ * Where the next mapping of ours goes, if that is free. The kernel puts the program's mappings below the stack, as near
+ * to it as there is room, from at most 1 TiB below on. Ours lie in 64 GiB that begin at random 256 GiB further down
+ * (ThreadSanitizer allows memory so far).
+ */
+#define APART_BYTES (5ul << 38)
+#define APART_RANGE (1ul << 36)
+
+static uintptr_t apart_end, apart_used; /* (a) */
+
+static uintptr_t place(size_t bytes)
 {
-	long p = sys6(__NR_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+	uintptr_t end = wf_load_relaxed(&apart_end);
+	uintptr_t used;
+
+	if (!end) {
+		uintptr_t here = (uintptr_t)__builtin_frame_address(0), none = 0;
+
+		end = here - APART_BYTES - (uintptr_t)&apart_end % APART_RANGE;
+		end = wf_cas(&apart_end, &none, end) ? end : none;
+	}
+	bytes = WF_ALIGN_UP(bytes, WF_PAGE);
+	used = wf_fetch_add_relaxed(&apart_used, bytes) + bytes;
+	return WF_ALIGN_DOWN(end - used % APART_RANGE, WF_PAGE);
+}
+
+static void *map(size_t bytes, int protection)
+{
+	long p = sys6(__NR_mmap, place(bytes), bytes, protection,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return p < 0 && p > -4096 ? NULL : (void *)p;
+	return sys_failed(p) ? NULL : (void *)p;
+}
+
+void *sys_map(size_t bytes)
+{
+	return map(bytes, PROT_READ | PROT_WRITE);
 }
 
 void *sys_reserve(size_t bytes)
 {
-	long p = sys6(__NR_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		      -1, 0);
-
-	return p < 0 && p > -4096 ? NULL : (void *)p;
+	return map(bytes, PROT_NONE);
 }
 
 long sys_commit(void *p, size_t bytes)

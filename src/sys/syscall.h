@@ -59,7 +59,11 @@ WF_INLINE long sys_protect(uintptr_t start, uintptr_t end, int prot)
 	return sys3(__NR_mprotect, start, end - start, prot);
 }
 
-/* Anonymous private memory, zeroed; NULL when there is none. Reserves address space only. */
+/*
+ * Anonymous private memory, zeroed; NULL when there is none. Reserves address space only. It lies apart from where the
+ * kernel puts the program's mappings: what a program has unmapped stays free until it maps there again, and if it does
+ * so with MAP_FIXED it must not find us there.
+ */
 void *sys_map(size_t bytes);
 /* Addresses only, of which a part is made memory by sys_commit(): mlockall() would fill what can be written. */
 void *sys_reserve(size_t bytes);
