@@ -31,6 +31,7 @@
 /* SIGKILL and SIGSTOP, which no mask holds. */
 #define LX_UNBLOCKABLE (1ull << 8 | 1ull << 18)
 #define LX_MAX_NR 512
+#define LX_PERSONALITY_QUERY 0xffffffffu
 
 /* One queued signal. */
 struct lx_sigq {
@@ -127,6 +128,8 @@ struct lx_process {
 	int32_t base_priority, base_nice;
 	uint32_t
 		nr_held; /* (a) threads in a real call that is certain to last, each on a kernel thread */
+	/* (a) some thread may have the personality in which select() and its kin leave the time-out as it is */
+	bool has_sticky_timeouts;
 	bool is_ending;    /* (a) a signal ends the process, and on_exit was called */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */

@@ -9,6 +9,7 @@
 #include "linux/ring.h"
 
 #include <linux/keyctl.h>
+#include <linux/personality.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 
@@ -18,7 +19,6 @@
 #define ARCH_SET_FS 0x1002
 #define ARCH_GET_GS 0x1004
 #define ARCH_SET_CPUID 0x1012
-#define PERSONALITY_QUERY 0xffffffffu
 #define WAIT_ROUNDS 500 /* of sys_relax(): some 15 ms, if the other needs a processor first */
 
 /* What the kernel thread must have for the thread to be as it was told. */
@@ -167,7 +167,11 @@ long sysc_keys(struct wf_frame *f)
 
 long sysc_personality(struct wf_frame *f)
 {
-	return (uint32_t)WF_ARG0(f) == PERSONALITY_QUERY ? lx_raw(f) : lx_bind_call(f);
+	if ((uint32_t)WF_ARG0(f) == LX_PERSONALITY_QUERY)
+		return lx_raw(f);
+	if (WF_ARG0(f) & STICKY_TIMEOUTS)
+		wf_store_release(&lx.has_sticky_timeouts, true);
+	return lx_bind_call(f);
 }
 
 long sysc_arch_prctl(struct wf_frame *f)

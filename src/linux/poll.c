@@ -26,6 +26,7 @@
 #include "linux/calls_poll.h"
 
 #include <linux/eventpoll.h>
+#include <linux/personality.h>
 #include <linux/poll.h>
 
 #define FDS_PER_COPY 16
@@ -171,6 +172,10 @@ long lx_poll_time_left(void *user, int64_t unit_ns, int64_t deadline, long ret)
 {
 	int64_t left[2], ns;
 
+	/* The kernel knows whose personality it is: a bound thread's own, or the process's. */
+	if (WF_UNLIKELY(user && wf_load_relaxed(&lx.has_sticky_timeouts)) &&
+	    sys1(__NR_personality, LX_PERSONALITY_QUERY) & STICKY_TIMEOUTS)
+		return ret == -ERESTARTNOHAND ? -EINTR : ret;
 	/* A time too long to be told from for ever has not become shorter. */
 	if (!user || deadline == LX_POLL_NOW || deadline >= WF_NEVER - 1)
 		return ret;

@@ -16,6 +16,7 @@
 #include "linux/remote.h"
 #include "linux/robust.h"
 
+#include <linux/personality.h>
 #include <signal.h>
 
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
@@ -143,6 +144,7 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	lx.base_policy = t->policy;
 	wf_rt.is_realtime = lx_sched_is_realtime(t->policy);
 	lx.base_priority = t->priority;
+	lx.has_sticky_timeouts = sys1(__NR_personality, LX_PERSONALITY_QUERY) & STICKY_TIMEOUTS;
 	if (sys2(__NR_prctl, 40 /* PR_GET_TID_ADDRESS */, &tid_address) == 0 && tid_address) {
 		t->child_tid = (uint32_t *)tid_address;
 		lx_exit_word_add(t);

@@ -147,6 +147,55 @@ static void *changes_fsuid(void *arg)
 	return arg;
 }
 
+/* select() and its kin tell how much of the time is left, but with this personality. */
+static void keeps_time(int is_sticky)
+{
+	const long ns = 1000000;
+	struct timeval tv = { 0, ns / 1000 };
+	struct timespec select_ts = { 0, ns }, poll_ts = { 0, ns };
+
+	CHECK_EQ(select(0, NULL, NULL, NULL, &tv), 0);
+	CHECK_EQ(tv.tv_usec, is_sticky ? ns / 1000 : 0);
+	CHECK_EQ(syscall(SYS_pselect6, 0, NULL, NULL, NULL, &select_ts, NULL), 0);
+	CHECK_EQ(select_ts.tv_nsec, is_sticky ? ns : 0);
+	CHECK_EQ(syscall(SYS_ppoll, NULL, 0, &poll_ts, NULL, 8), 0);
+	CHECK_EQ(poll_ts.tv_nsec, is_sticky ? ns : 0);
+}
+
+static void *has_sticky_timeouts(void *arg)
+{
+	keeps_time(1);
+	return arg;
+}
+
+static void *leaves_timeouts(void *arg)
+{
+	int was = personality(0xffffffff);
+
+	CHECK_EQ(personality((unsigned long)was | STICKY_TIMEOUTS), was);
+	keeps_time(1);
+	join(start(has_sticky_timeouts, NULL));
+	CHECK_EQ(personality((unsigned long)was), was | STICKY_TIMEOUTS);
+	keeps_time(0);
+	CHECK_EQ(personality((unsigned long)was | STICKY_TIMEOUTS), was);
+	return arg;
+}
+
+static void forks_with_sticky_timeouts(void)
+{
+	int was = personality(0xffffffff);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		personality((unsigned long)was | STICKY_TIMEOUTS);
+		keeps_time(1);
+		join(start(has_sticky_timeouts, NULL));
+		keeps_time(1);
+		_exit(finish());
+	}
+	reap(pid);
+}
+
 static void *changes_personality(void *arg)
 {
 	int was = personality(0xffffffff);
@@ -292,6 +341,10 @@ int main(void)
 
 	join(start(changes_personality, NULL));
 	CHECK(!(personality(0xffffffff) & ADDR_NO_RANDOMIZE));
+	keeps_time(0);
+	join(start(leaves_timeouts, NULL));
+	keeps_time(0);
+	forks_with_sticky_timeouts();
 	if (geteuid() == 0) {
 		join(start(changes_fsuid, NULL));
 		CHECK_EQ(setfsuid(-1), 0);
