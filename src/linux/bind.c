@@ -51,6 +51,17 @@ void lx_bind_rethink(struct lx_thread *self, bool may_end)
 	}
 }
 
+void lx_bind_in_fault(struct wf_thread *base)
+{
+	struct lx_thread *self = lx_of(base);
+
+	(void)wf_fetch_or(&self->binds, LX_BIND_FAULT);
+	lx_bind_rethink(self, false);
+	(void)wf_fetch_and(&self->binds, ~LX_BIND_FAULT);
+	/* Think again at the exit of the next call. */
+	(void)wf_fetch_or(&base->attention, WF_ATT_BIND);
+}
+
 void lx_bind_for(uint32_t reason)
 {
 	struct lx_thread *self = lx_self();

@@ -14,6 +14,7 @@
 #define LX_BIND_NICE 4u
 #define LX_BIND_STATE 8u  /* something that cannot be undone */
 #define LX_BIND_URING 16u /* a ring of io_uring belongs to it; not inherited */
+#define LX_BIND_FAULT 32u /* it waits in a page fault */
 
 /* The caller is bound when this returns. */
 void lx_bind_for(uint32_t reason);
@@ -23,6 +24,8 @@ void lx_bind_other(struct lx_thread *t, uint32_t reason);
 void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason);
 /* The caller's WF_ATT_BIND was set: bind it, or end that. may_end: false where nothing may park. */
 WF_PARKS void lx_bind_rethink(struct lx_thread *self, bool may_end);
+/* Hook of the kick: the caller is bound until it makes a call. */
+void lx_bind_in_fault(struct wf_thread *base);
 
 /* What the kernel calls t: its own kernel thread, or 0 when it has none. */
 WF_INLINE int lx_bind_tid(const struct lx_thread *t)

@@ -10,6 +10,7 @@
 #include "io/fd.h"
 #include "io/ring.h"
 #include "linux/abi.h"
+#include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/names.h"
 #include "linux/policy.h"
@@ -50,6 +51,7 @@ static const struct wf_sched_hooks hooks = {
 	.in_runtime = lx_signal_in_runtime,
 	.kicked = kicked,
 	.is_copy = is_copy,
+	.stands_still = lx_bind_in_fault,
 };
 
 static bool refuse(const char *why)

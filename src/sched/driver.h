@@ -46,6 +46,11 @@ struct wf_sched_hooks {
 	bool (*is_copy)(uintptr_t rip);
 	/* The kick found the runtime itself, at uc: move rip out of the few spots that a kick must not pass. */
 	void (*in_runtime)(void *uc);
+	/*
+	 * A kick was to preempt t in the program's own code, again where it was, though it did not run in between: it waits
+	 * there, in a page fault. Give it a kernel thread of its own for as long.
+	 */
+	void (*stands_still)(struct wf_thread *t);
 };
 
 #endif

@@ -40,6 +40,36 @@ bool wf_in_own_text(uintptr_t rip)
 	return rip >= (uintptr_t)__ehdr_start && rip < (uintptr_t)etext;
 }
 
+/*
+ * A page fault may wait for another thread of the program: one that reads from a userfaultfd. A kick interrupts it, and
+ * then that thread finds nothing to serve until the fault is made again, by which time it sleeps. So who is found in
+ * the same place so often, having used less time than it takes to get anywhere, is not preempted any more.
+ */
+#define STILL_NS (100 * WF_US)
+#define STILL_TIMES 3
+
+static int64_t cpu_ns(void)
+{
+	int64_t ns = 0;
+
+	(void)sys_clock_read(3 /* CLOCK_THREAD_CPUTIME_ID */, &ns);
+	return ns;
+}
+
+static bool stands_still(struct wf_thread *t, uint64_t rip)
+{
+	if (t->preempted_at != rip ||
+	    (t->nr_still && (uint64_t)(cpu_ns() - t->still_since_ns) > STILL_NS)) {
+		t->preempted_at = rip;
+		t->nr_still = 0;
+		return false;
+	}
+	if (++t->nr_still < STILL_TIMES)
+		return false;
+	t->nr_still = 0;
+	return true;
+}
+
 static void set_worker_stack(const struct wf_kthread *k, struct wf_ucontext *uc)
 {
 	/* sigreturn installs what the frame says: it must be the alternate stack of the kernel thread we are on. */
@@ -59,6 +89,8 @@ static void resume(void *arg)
 	if (k->save_area)
 		wf_slab_put(&wf_rt.save_areas, k->save_area);
 	k->save_area = area;
+	if (t->nr_still)
+		t->still_since_ns = cpu_ns();
 	set_worker_stack(k, area->uc);
 	for (;;) {
 		wf_rt.hooks->resuming(t, area->uc);
@@ -143,7 +175,11 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 			(void)wf_fetch_or(&k->cur->attention, WF_ATT_RESCHED);
 		return;
 	}
-	if (wants_cpu && k->worker)
+	if (!wants_cpu || !k->worker)
+		return;
+	if (WF_UNLIKELY(stands_still(k->cur, uc->reg[WF_UC_RIP])))
+		wf_rt.hooks->stands_still(k->cur);
+	else
 		preempt(k, uc);
 }
 

@@ -123,6 +123,10 @@ struct wf_thread {
 	uint32_t generation;  /* (a) how often this slot was used */
 	int32_t slice_left;   /* (w) ns, or WF_SLICE_OVER */
 	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
+	/* (o) where it was preempted last; how often it was there, having used no time; its kernel thread's since when */
+	uint64_t preempted_at;
+	uint32_t nr_still;
+	int64_t still_since_ns;
 };
 
 /* What a wait without a deadline touches: two cache lines. */
