@@ -153,6 +153,16 @@ static int parse_target(int argc, char **argv, struct dump_options *o)
 	return 0;
 }
 
+/* One line; when the process is not there any more, nothing else that was found out is of interest. */
+static int fail(const struct wf_target *t)
+{
+	if (t->pid && wf_target_is_gone(t))
+		wf_cmd_error("dump: process %d ended while it was looked at", t->pid);
+	else
+		wf_cmd_error("dump: %s", t->error);
+	return WF_EXIT_REFUSED;
+}
+
 /* All that happens while the target stands still. */
 static bool snapshot(struct wf_threads *out, const struct wf_layout *l, struct wf_target *t,
 		     size_t limit, size_t events)
@@ -212,7 +222,7 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 			"dump: the program records no events; start it with 'weft run --trace'");
 out:
 	if (ret)
-		wf_cmd_error("dump: %s", t->error);
+		ret = fail(t);
 	wf_waits_free(v.waits);
 	wf_unwind_free(v.unwind);
 	wf_threads_done(&s);
@@ -236,11 +246,11 @@ static int dump_main(int argc, char **argv)
 	if (ret)
 		return ret;
 	is_ok = o.core ? wf_target_open_core(&t, o.core, o.exe) : wf_target_open_process(&t, o.pid);
-	if (is_ok && wf_layout_read(&l, &t)) {
-		ret = show(&o, &t, &l);
-	} else {
+	if (!is_ok) {
 		wf_cmd_error("dump: %s", t.error);
 		ret = WF_EXIT_REFUSED;
+	} else {
+		ret = wf_layout_read(&l, &t) ? show(&o, &t, &l) : fail(&t);
 	}
 	wf_layout_done(&l);
 	wf_target_done(&t);

@@ -104,8 +104,11 @@ bool wf_layout_read(struct wf_layout *out, struct wf_target *t)
 	for (uint32_t i = 0; i < head.nr_fields && i < MAX_ROWS; i++) {
 		struct wf_inspect_field f;
 
-		if (wf_target_read(t, (uint64_t)(head.fields + i), &f, sizeof(f)))
-			take_field(out, &f);
+		/* Until the dynamic loader has relocated it, the table has no addresses. */
+		if (!wf_target_read(t, (uint64_t)(head.fields + i), &f, sizeof(f)))
+			return fail(t, t->is_core ? "lacks a part of weft's description of itself"
+						  : "is only just starting; ask again");
+		take_field(out, &f);
 	}
 	for (uint32_t i = 0; i < head.nr_roots && i < MAX_ROWS; i++) {
 		struct wf_inspect_root r;

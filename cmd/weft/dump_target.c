@@ -365,6 +365,17 @@ bool wf_target_read(const struct wf_target *t, uint64_t address, void *out, size
 	return wf_target_read_some(t, address, out, bytes) == bytes;
 }
 
+bool wf_target_is_gone(const struct wf_target *t)
+{
+	char c;
+
+	for (size_t i = 0; i < t->nr_maps; i++) {
+		if (wf_target_read(t, t->maps[i].start, &c, 1))
+			return false;
+	}
+	return !t->is_core;
+}
+
 const struct wf_target_map *wf_target_map_at(const struct wf_target *t, uint64_t address)
 {
 	for (size_t i = 0; i < t->nr_maps; i++) {

@@ -70,6 +70,9 @@ bool wf_target_open_process(struct wf_target *t, int pid);
 bool wf_target_open_core(struct wf_target *t, const char *file, const char *exe);
 void wf_target_done(struct wf_target *t);
 
+/* Has the process ended, or become another program, since it was opened? */
+bool wf_target_is_gone(const struct wf_target *t);
+
 /* Stops every kernel thread and reads its registers. False: none could be held, see error. */
 bool wf_target_stop(struct wf_target *t);
 void wf_target_resume(struct wf_target *t);
