@@ -51,7 +51,7 @@ static const char run_help[] =
 	"  --workers N    run on N kernel threads, 1 to 1024 (default: as many as CPUs are allowed)\n"
 	"  --stats        print counters on standard error when the program ends\n"
 	"  --trace FILE   write the scheduler's events to FILE\n"
-	"  --seed N       make scheduling decisions from the seed N, to repeat a run\n"
+	"  --seed N       schedule at random, from the seed N, to find races\n"
 	"  --slice US     let a thread compute for US microseconds while others wait, 100 to 1000000\n"
 	"                 (default: 10000)\n"
 	"  --io-uring WHEN\n"

@@ -189,7 +189,7 @@ static void keep_path(const char *path)
 static void prepare(void)
 {
 	const char *off = env_of("WEFT"), *stats = env_of("WEFT_STATS"),
-		   *trace = env_of("WEFT_TRACE");
+		   *trace = env_of("WEFT_TRACE"), *seed = env_of("WEFT_SEED");
 	unsigned long sigstack = getauxval(AT_MINSIGSTKSZ);
 	const struct r_debug *debug;
 	struct dl_phdr_info program;
@@ -212,6 +212,7 @@ static void prepare(void)
 	}
 	lx_config.nr_workers = (uint32_t)number_of("WEFT_WORKERS", WF_MAX_WORKERS);
 	lx_config.seed = number_of("WEFT_SEED", UINT64_MAX);
+	lx_config.is_shuffled = seed && *seed;
 	lx_config.slice_us = (uint32_t)number_of("WEFT_SLICE", WF_MAX_SLICE_US);
 	lx_config.ring = ring_mode();
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;

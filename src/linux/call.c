@@ -6,6 +6,7 @@
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "sched/direct.h"
+#include "sched/shuffle.h"
 #include "sched/timers.h"
 
 #include <linux/prctl.h>
@@ -204,10 +205,17 @@ void wf_linux_enter(struct wf_frame *f)
 	f->resume &= ~(1ull << WF_FRAME_KEEPS_BIT);
 	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
 	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
+	if (wf_is_shuffled()) {
+		wf_shuffle_enter();
+		k = wf_own_kthread();
+		wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
+	}
 	if (WF_UNLIKELY(k->bound))
 		handler = lx_bind_handler((long)f->nr, handler);
 	ret = handler ? handler(f) : pass_through(f);
 	f->rax = (uint64_t)ret;
+	if (wf_is_shuffled())
+		wf_shuffle_leave();
 	if (WF_UNLIKELY(ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK)) {
 		/* A handler starts from here, not from the exit: the bit would end its own waits at once. */
 		(void)wf_fetch_and(&wf_self()->attention, ~WF_ATT_SIGNAL);

@@ -182,6 +182,7 @@ bool lx_start(void)
 		return refuse("no epoll descriptor could be made");
 	lx.on_exit = lx_config.on_exit;
 	wf_rt.seed = lx_config.seed;
+	wf_rt.is_shuffled = lx_config.is_shuffled;
 	if (lx_config.slice_us)
 		wf_rt.slice_ns = WF_MAX(lx_config.slice_us, WF_MIN_SLICE_US) * WF_US;
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);

@@ -12,6 +12,7 @@
 #include "sched/direct.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
+#include "sched/shuffle.h"
 
 /*
  * An interrupted wait costs several times what a direct one saves. After one the worker parks as usual for a while, the
@@ -27,7 +28,7 @@ bool wf_direct_may_begin(void)
 
 	if (WF_UNLIKELY(!w))
 		return k->bound != NULL; /* nobody else ever needs its kernel thread */
-	if (!wf_load_relaxed(&wf_rt.nr_idle))
+	if (!wf_load_relaxed(&wf_rt.nr_idle) || (wf_is_shuffled() && wf_shuffle_below(2)))
 		return false;
 	if (w->direct_pause) {
 		w->direct_pause--;

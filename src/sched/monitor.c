@@ -8,6 +8,7 @@
  */
 #include "sched/park.h"
 #include "sched/runtime.h"
+#include "sched/shuffle.h"
 #include "sched/worker.h"
 
 #include <errno.h>
@@ -170,6 +171,14 @@ static void look_at_worker(struct wf_worker *w, struct look *l)
 	seq = wf_load_relaxed(&w->slice_seq);
 	calls = wf_load_relaxed(&w->calls);
 	is_stuck = wf_load_relaxed(&k->insys) == 1;
+	if (wf_is_shuffled() && is_waiting(w)) {
+		uint32_t why = wf_shuffle_preempts();
+
+		if (why && is_stuck)
+			stuck_in_call(w, k, calls);
+		else if (why)
+			preempt(w, why);
+	}
 	if (is_stuck && calls == w->seen_calls && seq == w->seen_seq) {
 		/* The second look in a row that finds the same call in progress. */
 		stuck_in_call(w, k, calls);
@@ -225,6 +234,8 @@ static int64_t next_look(const struct look *l)
 {
 	int64_t longest = LONGEST_TICK_NS;
 
+	if (wf_is_shuffled())
+		return l->now + wf_shuffle_tick_ns();
 	if (l->is_urgent)
 		return l->now + WF_MIN(RETAKE_TICK_NS, wf_rt.slice_ns);
 	if (l->has_calls || (!wf_load_seq_cst(&wf_rt.nr_idle) && wf_rt.io->has_waiters()))

@@ -4,6 +4,7 @@
 #include "base/die.h"
 #include "sched/balance.h"
 #include "sched/runtime.h"
+#include "sched/shuffle.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
@@ -76,6 +77,7 @@ enum wf_reason wf_park(int64_t deadline)
 		if (wf_wheel_add(&wf_rt.wheel, &self->timer, deadline))
 			wf_timers_first(deadline);
 	}
+	wf_step();
 	/* A signal posted before PARKING was stored found nobody to interrupt; its attention bit came first. */
 	if (wf_load_seq_cst(&self->attention) & WF_ATT_SIGNAL)
 		(void)wf_unpark(self, WF_WAKE_INTERRUPTED);
@@ -117,6 +119,7 @@ WF_INLINE enum wf_state win(struct wf_thread *t, enum wf_reason reason)
 		if (reason == WF_WAKE_INTERRUPTED && !(s & WF_INTR))
 			return WF_RUNNING;
 		to |= now == WF_PARKED ? WF_READY : WF_WOKEN;
+		wf_step();
 		if (!wf_cas(&t->state, &s, to))
 			continue;
 		k->count.unparks++;
@@ -129,6 +132,7 @@ bool wf_unpark(struct wf_thread *t, enum wf_reason reason)
 {
 	enum wf_state was = win(t, reason);
 
+	wf_step();
 	if (was == WF_PARKED)
 		wf_worker_ready(t);
 	return was != WF_RUNNING;

@@ -140,7 +140,11 @@ static struct wf_kthread *new_kthread(void)
 {
 	struct wf_kthread *k = take_ended();
 
-	return k ? k : map_kthread();
+	if (!k)
+		k = map_kthread();
+	if (k)
+		k->rng = wf_rt.seed + k->index;
+	return k;
 }
 
 void wf_rt_add_spare(struct wf_kthread *k)
@@ -439,6 +443,7 @@ void wf_runtime_forget(void)
 {
 	wf_rt = (struct wf_runtime){
 		.seed = wf_rt.seed,
+		.is_shuffled = wf_rt.is_shuffled,
 		.slice_ns = wf_rt.slice_ns,
 		.vtime_per_cycle = wf_rt.vtime_per_cycle,
 		.kthreads = wf_rt.kthreads,

@@ -63,6 +63,7 @@ struct wf_runtime {
 	struct wf_wheel wheel;
 	struct wf_slab save_areas;
 	uint64_t seed;    /* (p) */
+	bool is_shuffled; /* (p) schedules are random; shuffle.h */
 	int64_t slice_ns; /* (p) how long a thread has a worker while others wait */
 	/* (a) WF_VTIME_NS per cycle, with 32 bits of fraction; and by what the monitor finds that out */
 	uint64_t vtime_per_cycle;

@@ -12,6 +12,7 @@
 #include "sched/bind.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
+#include "sched/shuffle.h"
 
 #include <errno.h>
 
@@ -29,8 +30,10 @@ void wf_inbox_push(struct wf_worker *w, struct wf_thread *t)
 	struct wf_thread *head = wf_load_relaxed(&w->inbox);
 
 	wf_store_hint(&w->inbox_gathers, t->gathers);
-	do
+	do {
 		t->next = head;
+		wf_step();
+	}
 	/* publishes t->next; pairs with the exchange in take */
 	while (!wf_cas(&w->inbox, &head, t));
 }
@@ -64,6 +67,8 @@ void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place plac
 		t->slice_left = (int32_t)wf_rt.slice_ns;
 	if (t->home != w || WF_UNLIKELY(!t->nr_switches))
 		adopt(w, t);
+	if (wf_is_shuffled())
+		wf_shuffle_order(t);
 	wf_runq_push(&w->rq, t, place);
 }
 
@@ -120,6 +125,13 @@ void wf_worker_ready(struct wf_thread *t)
 	if (WF_UNLIKELY(t->bound)) {
 		wf_bind_ready(t);
 		return;
+	}
+	if (wf_is_shuffled()) {
+		home = wf_shuffle_worker(w);
+		if (home) {
+			wf_worker_ready_on(home, t);
+			return;
+		}
 	}
 	if (!w) {
 		home = t->home ? t->home : &wf_rt.workers[0];
@@ -217,6 +229,8 @@ bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self)
 {
 	drain_inbox(w);
 	charge_turn(w, self);
+	if (wf_is_shuffled() && wf_runq_nr(&w->rq))
+		return false;
 	if (!wf_runq_keeps(&w->rq, self))
 		return false;
 	if (self->slice_left <= 0) {
@@ -371,6 +385,7 @@ static void commit_park(struct wf_kthread *k, struct wf_thread *t)
 	uint32_t s = wf_load_acquire(&t->state);
 
 	for (;;) {
+		wf_step();
 		if (wf_state_of(s) == WF_PARKING) {
 			if (wf_cas(&t->state, &s, (s & WF_INTR) | WF_PARKED))
 				return;
@@ -392,6 +407,7 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 	if (!t)
 		return;
 	k->prev = NULL;
+	wf_step();
 	wf_store_release(&t->kthread, (struct wf_kthread *)NULL);
 	switch (action) {
 	case WF_PREV_PARK:
@@ -523,6 +539,7 @@ void wf_call_enter(bool certain)
 		return;
 	}
 	wf_store_release(&k->insys, 2u);
+	wf_step();
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	k->count.handoffs++;
 	WF_TRACE(k, WF_EV_HANDOFF, w->index, 1);
@@ -553,6 +570,7 @@ bool wf_call_retake(struct wf_worker *w)
 
 	if (!k || wf_load_acquire(&k->worker) != w || !wf_cas(&k->insys, &one, 2u))
 		return false;
+	wf_step();
 	/* Only now does k's worker stay what it is: between the look and the CAS, k may have changed it. */
 	w = wf_load_acquire(&k->worker);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
@@ -567,6 +585,7 @@ void wf_call_leave(void)
 
 	if (WF_UNLIKELY(k->bound) || wf_cas(&k->insys, &one, 0u))
 		return;
+	wf_step();
 	/* Taken. The monitor clears k->worker right after its CAS: wait for that, it is two instructions away. */
 	for (uint32_t round = 0; wf_load_acquire(&k->worker); round++)
 		sys_relax(round);

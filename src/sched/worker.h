@@ -73,6 +73,7 @@ struct wf_kthread {
 	void *stack, *altstack;     /* (c) */
 	void *save_area;            /* (o) room for the next preempted context */
 	struct wf_trace_ring *ring; /* (c) */
+	uint64_t rng;               /* (o) shuffle.h */
 	struct wf_kthread *next_spare; /* (q) among the spares, or those that end */
 	uint32_t call_nr;              /* (a) system call in progress, for dumps */
 	/* (a) written by its own thread; see account.c. 0 began: nothing was read yet */

@@ -272,7 +272,8 @@ def run_weft(program, weft, workers, seed, reference, timeout_s):
     if not reference.says(result.stdout):
         problems += difference(reference.first.stdout, result.stdout)
     if problems:
-        problems.append("command: %s" % " ".join(command + ["--", program]))
+        settings = ["%s=%s" % item for item in os.environ.items() if item[0].startswith("WEFT")]
+        problems.append("command: %s" % " ".join(settings + command + ["--", program]))
         problems += ["stderr: " + line for line in shown(result.stderr)]
     return problems
 

@@ -312,6 +312,8 @@ TEST(random_threads_on_real_kernel_threads_all_end)
 	int64_t end = sys_now() + LIMIT_NS;
 
 	seed = text ? strtoull(text, NULL, 0) : (uint64_t)sys_now();
+	wf_rt.seed = seed;
+	wf_rt.is_shuffled = getenv("SHUFFLED") != NULL;
 	tap_note("WEFT_SEED=%llu", (unsigned long long)seed);
 	arena = sys_map(NR_STACKS * STACK_BYTES);
 	for (uint32_t i = 0; i < NR_STACKS; i++)
