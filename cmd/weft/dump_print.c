@@ -116,7 +116,7 @@ static void print_signals(const char *what, uint64_t set)
 {
 	if (!set)
 		return;
-	printf("    signals %s:", what);
+	printf("%s:", what);
 	/* A mask of nearly all says more by what it leaves open. */
 	for (int s = 1; s <= 64; s++) {
 		const char *name = s < 32 ? sigabbrev_np(s) : NULL;
@@ -170,7 +170,7 @@ static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thre
 	printf("\n");
 	if (d->sig_mask)
 		printf("    signals blocked: %s\n", mask_text(mask, d->sig_mask));
-	print_signals("pending", d->sig_pending);
+	print_signals("    signals pending", d->sig_pending);
 	print_frames(v, d);
 }
 
@@ -440,6 +440,7 @@ void wf_print_text(const struct wf_dump_view *v)
 		printf("weft has not begun: the program has made no thread yet\n");
 	print_workers(v);
 	print_foreign(v);
+	print_signals("signals pending for the process", s->sig_pending);
 	wf_deadlock_find(s, v->waits, print_circle, (void *)v);
 	if (v->is_grouped) {
 		print_groups(v);

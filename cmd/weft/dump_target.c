@@ -41,7 +41,7 @@ static int64_t now_us(void)
 }
 
 /* The number after "NAME:" in /proc/PID/status, or -1. */
-static long status_number(int pid, const char *name)
+static long status_number(int pid, const char *name, int base)
 {
 	char path[64], line[256];
 	long value = -1;
@@ -52,9 +52,9 @@ static long status_number(int pid, const char *name)
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
-	while (value < 0 && fgets(line, sizeof(line), f)) {
+	while (fgets(line, sizeof(line), f)) {
 		if (strncmp(line, name, len) == 0 && line[len] == ':')
-			value = strtol(line + len + 1, NULL, 10);
+			value = (long)strtoul(line + len + 1, NULL, base);
 	}
 	fclose(f);
 	return value;
@@ -63,8 +63,8 @@ static long status_number(int pid, const char *name)
 /* Why ptrace or /proc/PID/mem said no, and what to do. */
 static bool fail_permission(struct wf_target *t)
 {
-	long tracer = status_number(t->pid, "TracerPid");
-	long owner = status_number(t->pid, "Uid");
+	long tracer = status_number(t->pid, "TracerPid", 10);
+	long owner = status_number(t->pid, "Uid", 10);
 	char scope = '0';
 	int fd;
 
@@ -97,6 +97,14 @@ static bool fail_permission(struct wf_target *t)
 		"may not read process %d: that takes root, and in a container the capability "
 		"SYS_PTRACE",
 		t->pid);
+}
+
+uint64_t wf_target_pending(const struct wf_target *t)
+{
+	long set = status_number(t->pid, "ShdPnd", 16);
+
+	/* -1: there is no such line. No process has all 64 pending: two of them cannot be. */
+	return set == -1 ? 0 : (uint64_t)set;
 }
 
 static bool add_map(struct wf_target *t, const struct wf_target_map *m)
@@ -152,9 +160,9 @@ bool wf_target_open_process(struct wf_target *t, int pid)
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (access(path, F_OK) < 0)
 		return wf_target_fail(t, "no process %d", pid);
-	if (status_number(pid, "Tgid") != pid)
+	if (status_number(pid, "Tgid", 10) != pid)
 		return wf_target_fail(t, "%d is a kernel thread of process %ld", pid,
-				      status_number(pid, "Tgid"));
+				      status_number(pid, "Tgid", 10));
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	len = readlink(path, t->program, sizeof(t->program) - 1);
 	if (len < 0) {

@@ -77,6 +77,9 @@ bool wf_target_is_gone(const struct wf_target *t);
 bool wf_target_stop(struct wf_target *t);
 void wf_target_resume(struct wf_target *t);
 
+/* The signals that the kernel keeps for the process; not of a core. */
+uint64_t wf_target_pending(const struct wf_target *t);
+
 /* All of it, or false. */
 bool wf_target_read(const struct wf_target *t, uint64_t address, void *out, size_t bytes);
 /* As much as is there; returns the number of bytes. */

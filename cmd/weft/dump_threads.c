@@ -415,6 +415,10 @@ bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const st
 		.is_started = wf_layout_fetch(l, t, l->runtime, WF_L_RT_STARTED),
 		.now = monotonic_now(),
 	};
+	/* A core does not tell what lay in the kernel; the runtime's note of that may be older. */
+	out->sig_pending = wf_layout_fetch(l, t, l->process, WF_L_LX_SHARED_PENDING) |
+			   (t->is_core ? wf_layout_fetch(l, t, l->process, WF_L_LX_PARKED)
+				       : wf_target_pending(t));
 	if (t->is_core)
 		out->now = (int64_t)wf_layout_fetch(l, t, l->runtime, WF_L_RT_COARSE_NOW);
 	if (!out->is_started)

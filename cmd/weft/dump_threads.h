@@ -67,7 +67,8 @@ struct wf_dump_event {
 
 struct wf_threads {
 	bool is_started;
-	int64_t now; /* CLOCK_MONOTONIC; of a core: the last time the runtime looked */
+	uint64_t sig_pending; /* for the process: no thread wanted them yet */
+	int64_t now;          /* CLOCK_MONOTONIC; of a core: the last time the runtime looked */
 	struct wf_dump_thread *threads;
 	size_t nr_threads, nr_alive; /* alive: all; threads: those read */
 	struct wf_dump_kthread *kthreads;

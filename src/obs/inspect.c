@@ -92,6 +92,9 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(lx_process, nr_threads),
 	FIELD(lx_process, main),
 	FIELD(lx_process, parked),
+	{ "lx_process.sig_pending",
+	  (uint32_t)(offsetof(struct lx_process, shared) + offsetof(struct lx_pending, set)),
+	  (uint32_t)sizeof(uint64_t) },
 
 	SIZE(wf_trace_ring),
 	FIELD(wf_trace_ring, next),

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -105,6 +106,27 @@ class Dump(ObsTest):
         self.assertIn(f'held by thread {v.pid}', text)
         for function, _ in PLACES.values():
             self.assertIn(function, text)
+
+    def test_signals_that_wait_for_the_process_are_shown(self):
+        source = ("import os, signal, sys, threading\n"
+                  "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGRTMIN + 3})\n"
+                  "thread = threading.Thread(target=sys.stdin.read)\n"
+                  "thread.start()\n"
+                  "os.kill(os.getpid(), signal.SIGUSR1)\n"
+                  "print('ready', flush=True)\n"
+                  "thread.join()\n")
+        with subprocess.Popen([obstest.WEFT, "run", "--", sys.executable, "-c", source], env=obstest.environment(),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            os.kill(process.pid, signal.SIGRTMIN + 3)
+            deadline = time.monotonic() + obstest.LIMIT_S
+            pending = 0
+            while pending != 1 << 9 | 1 << 36 and time.monotonic() < deadline:  # the door may have one in its hand
+                pending = int(json.loads(weft("dump", "--json", process.pid).stdout)["signals_pending"], 16)
+            text = weft("dump", process.pid).stdout
+            process.stdin.close()
+        self.assertEqual(pending, 1 << 9 | 1 << 36)
+        self.assertIn("\nsignals pending for the process: USR1 37\n", text)
 
     def test_a_deadlock_is_named(self):
         v = self.victim(deadlock=True)
