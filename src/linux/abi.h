@@ -130,6 +130,7 @@ struct lx_process {
 		nr_held; /* (a) threads in a real call that is certain to last, each on a kernel thread */
 	/* (a) some thread may have the personality in which select() and its kin leave the time-out as it is */
 	bool has_sticky_timeouts;
+	bool has_userfaults; /* (a) all threads are bound: any of them may wait in a page fault for another */
 	bool is_ending;    /* (a) a signal ends the process, and on_exit was called */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */

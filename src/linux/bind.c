@@ -57,6 +57,8 @@ void lx_bind_in_fault(struct wf_thread *base)
 
 	(void)wf_fetch_or(&self->binds, LX_BIND_FAULT);
 	lx_bind_rethink(self, false);
+	if (wf_load_seq_cst(&lx.has_userfaults))
+		return;
 	(void)wf_fetch_and(&self->binds, ~LX_BIND_FAULT);
 	/* Think again at the exit of the next call. */
 	(void)wf_fetch_or(&base->attention, WF_ATT_BIND);
@@ -94,6 +96,34 @@ void lx_bind_other(struct lx_thread *t, uint32_t reason)
 	     wf_load_acquire(&t->base.attention) & WF_ATT_BIND;
 	     i++)
 		sys_relax((uint32_t)i);
+}
+
+/* One that is made meanwhile looks at has_userfaults when its reasons are set; see inherit() in thread.c. */
+void lx_bind_all_for_faults(void)
+{
+	struct lx_thread *self = lx_self();
+
+	if (wf_exchange_seq_cst(&lx.has_userfaults, true))
+		return;
+	for (uint32_t i = 0, n = wf_thread_slots(); i < n; i++) {
+		struct lx_thread *t = lx_of(wf_thread_slot(i));
+		enum wf_state s = wf_state_of(wf_load_acquire(&t->base.state));
+
+		if (s == WF_FREE || s == WF_DEAD || t == self)
+			continue;
+		(void)wf_fetch_or(&t->binds, LX_BIND_FAULT);
+		ask(t);
+	}
+	lx_bind_for(LX_BIND_FAULT);
+}
+
+long sysc_userfaultfd(struct wf_frame *f)
+{
+	long ret = sysc_new_fd(f);
+
+	if (ret >= 0)
+		lx_bind_all_for_faults();
+	return ret;
 }
 
 void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason)

@@ -24,7 +24,12 @@ void lx_bind_other(struct lx_thread *t, uint32_t reason);
 void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason);
 /* The caller's WF_ATT_BIND was set: bind it, or end that. may_end: false where nothing may park. */
 WF_PARKS void lx_bind_rethink(struct lx_thread *self, bool may_end);
-/* Hook of the kick: the caller is bound until it makes a call. */
+/*
+ * Page faults that threads of the program serve: a thread that waits in one, be it in a call of ours, must not keep a
+ * worker from the one that it waits for. So from the first userfaultfd on all threads are bound.
+ */
+void lx_bind_all_for_faults(void);
+/* Hook of the kick, where that was not seen: the caller is bound until it makes a call. */
 void lx_bind_in_fault(struct wf_thread *base);
 
 /* What the kernel calls t: its own kernel thread, or 0 when it has none. */
@@ -44,6 +49,7 @@ WF_PARKS long sysc_binds(struct wf_frame *f);
 WF_PARKS long sysc_setfsid(struct wf_frame *f);
 WF_PARKS long sysc_keys(struct wf_frame *f);
 WF_PARKS long sysc_personality(struct wf_frame *f);
+WF_PARKS long sysc_userfaultfd(struct wf_frame *f);
 WF_PARKS long sysc_arch_prctl(struct wf_frame *f);
 WF_PARKS long sysc_seccomp(struct wf_frame *f);
 

@@ -226,11 +226,13 @@ void wf_linux_enter(struct wf_frame *f)
 /*
  * A program that limits itself before its first thread. Its filter was made for the calls of plain threads,
  * and what it does not know it may answer with death: such a program stays native. What forbids to write text
- * only from now on comes after the writing.
+ * only from now on comes after the writing. One that serves its own page faults tells us before they begin.
  */
 static long limit_self(struct wf_frame *f)
 {
-	bool is_filter = f->nr == __NR_seccomp ? WF_ARG0(f) <= 1 : WF_ARG0(f) == PR_SET_SECCOMP;
+	bool is_filter = f->nr == __NR_seccomp ? WF_ARG0(f) <= 1
+			 : f->nr == __NR_prctl ? WF_ARG0(f) == PR_SET_SECCOMP
+					       : false;
 	long ret;
 
 	if (f->nr == __NR_prctl && WF_ARG0(f) == PR_SET_MDWE && lx_config.prepare)
@@ -238,10 +240,12 @@ static long limit_self(struct wf_frame *f)
 	ret = lx_raw(f);
 	if (is_filter && ret >= 0)
 		lx_stay_native("the program filters its own system calls (seccomp)");
+	if (f->nr == __NR_userfaultfd && ret >= 0)
+		lx.has_userfaults = true;
 	return ret;
 }
 
-/* clone, clone3, prctl or seccomp by a kernel thread that is not ours, or not yet. */
+/* clone, clone3, prctl, seccomp or userfaultfd by a kernel thread that is not ours, or not yet. */
 void wf_linux_make(struct wf_frame *f)
 {
 	if (f->nr == __NR_clone || f->nr == __NR_clone3)
@@ -274,7 +278,8 @@ bool lx_wants(int nr)
 
 bool lx_wants_at_start(int nr)
 {
-	return nr == __NR_clone || nr == __NR_clone3 || nr == __NR_prctl || nr == __NR_seccomp;
+	return nr == __NR_clone || nr == __NR_clone3 || nr == __NR_prctl || nr == __NR_seccomp ||
+	       nr == __NR_userfaultfd;
 }
 
 int64_t lx_deadline_in(int64_t ns)

@@ -14,6 +14,8 @@
 #include "linux/tty.h"
 
 #include <fcntl.h>
+#include <linux/ioctl.h>
+#include <linux/userfaultfd.h>
 
 #define F_OFD_SETLK 37
 #define F_OFD_SETLKW 38
@@ -85,6 +87,8 @@ long sysc_ioctl(struct wf_frame *f)
 
 	if (ret == 0)
 		ret = lx_blocking(f, false);
+	if (ret >= 0 && _IOC_TYPE(WF_ARG1(f)) == UFFDIO)
+		lx_bind_all_for_faults(); /* one that was there before we were, or is of /dev/userfaultfd */
 	if (WF_ARG1(f) == FIONBIO)
 		wf_fd_changed((int)WF_ARG0(f));
 	return ret;

@@ -151,6 +151,10 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 		t->child_tid = (uint32_t *)tid_address;
 		lx_exit_word_add(t);
 	}
+	if (lx.has_userfaults) {
+		t->binds |= LX_BIND_FAULT;
+		t->base.attention |= WF_ATT_BIND;
+	}
 	lx.main = t;
 	lx.nr_threads = 1;
 }

@@ -50,7 +50,13 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	lx_sched_inherit(t, parent);
 	t->timer_slack_ns = t->default_slack_ns = parent->timer_slack_ns;
 	t->has_ioprio = false;
-	t->binds = wf_load_relaxed(&parent->binds) & ~LX_BIND_URING;
+	/* Then a look at the flag: pairs with the exchange in lx_bind_all_for_faults(). */
+	(void)wf_exchange_seq_cst(&t->binds, wf_load_relaxed(&parent->binds) & ~LX_BIND_URING);
+	if (WF_UNLIKELY(wf_load_seq_cst(&lx.has_userfaults))) {
+		(void)wf_fetch_or(&t->binds, LX_BIND_FAULT);
+		if (!wf_is_bound(&parent->base))
+			(void)wf_fetch_or(&t->base.attention, WF_ATT_BIND);
+	}
 	lx_signal_thread_init(t, parent);
 }
 

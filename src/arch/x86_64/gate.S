@@ -22,6 +22,7 @@
 #define NR_VFORK 58
 #define NR_PRCTL 157
 #define NR_SECCOMP 317
+#define NR_USERFAULTFD 323
 #define NR_CLONE3 435
 
 	.data
@@ -236,6 +237,8 @@ FUNC(wf_arch_gate_leave)
 	cmpl	$NR_PRCTL, %eax
 	je	.Lmaking
 	cmpl	$NR_SECCOMP, %eax
+	je	.Lmaking
+	cmpl	$NR_USERFAULTFD, %eax
 	je	.Lmaking
 .Lpass:
 	cmpl	$NR_VFORK, %eax
