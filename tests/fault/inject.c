@@ -11,8 +11,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define FUTEX_COMMAND 127
 
@@ -41,14 +43,23 @@ struct iovec_k {
 static struct fault nothing;
 static struct fault *fault = &nothing;
 
-__attribute__((constructor)) static void attach(void)
+/* Before libc's own constructor, like the library's: getenv() knows nothing yet. */
+__attribute__((constructor)) static void attach(int argc, char **argv, char **env)
 {
-	const char *name = getenv("WEFT_FAULT_FILE");
-	long fd = name ? wf_syscall6(__NR_open, (long)name, O_RDWR, 0, 0, 0, 0) : -1;
-	long p = fd < 0 ? -1
-			: wf_syscall6(__NR_mmap, 0, sizeof(*fault), PROT_READ | PROT_WRITE,
-				      MAP_SHARED, fd, 0);
+	static const char variable[] = "WEFT_FAULT_FILE=";
+	const char *name = NULL;
+	long fd, p;
 
+	(void)argc;
+	(void)argv;
+	for (; *env; env++) {
+		if (strncmp(*env, variable, sizeof(variable) - 1) == 0)
+			name = *env + sizeof(variable) - 1;
+	}
+	fd = name ? wf_syscall6(__NR_open, (long)name, O_RDWR, 0, 0, 0, 0) : -1;
+	p = fd < 0 ? -1
+		   : wf_syscall6(__NR_mmap, 0, sizeof(*fault), PROT_READ | PROT_WRITE, MAP_SHARED,
+				 fd, 0);
 	if (fd >= 0)
 		(void)wf_syscall6(__NR_close, fd, 0, 0, 0, 0, 0);
 	if (p > 0)
@@ -110,6 +121,13 @@ static bool queues_signal(long nr, long c)
 	       nr == __NR_rt_sigqueueinfo;
 }
 
+/* A read of a file from the page cache, which may have none or only the first part of it. */
+static bool reads_cache(long nr, long fd, long flags)
+{
+	return nr == __NR_preadv2 && flags == RWF_NOWAIT &&
+	       wf_syscall6(__NR_lseek, fd, 0, SEEK_CUR, 0, 0, 0) >= 0;
+}
+
 long wf_fault_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	if (waits(nr, b, c, d) && strikes(KIND_EINTR))
@@ -125,10 +143,12 @@ long wf_fault_syscall(long nr, long a, long b, long c, long d, long e, long f)
 		return -EMFILE;
 	if ((queues_signal(nr, c) || nr == __NR_io_uring_enter) && strikes(KIND_EAGAIN))
 		return -EAGAIN;
+	if (reads_cache(nr, a, f) && strikes(KIND_EAGAIN))
+		return -EAGAIN;
 	if (nr == __NR_sendto && c > 1 && strikes(KIND_SHORT))
 		c = 1;
-	if (nr == __NR_pwritev2 && c == 1 && ((struct iovec_k *)b)->len > 1 &&
-	    strikes(KIND_SHORT)) {
+	if ((nr == __NR_pwritev2 || reads_cache(nr, a, f)) && c == 1 &&
+	    ((struct iovec_k *)b)->len > 1 && strikes(KIND_SHORT)) {
 		struct iovec_k one = { ((struct iovec_k *)b)->base, 1 };
 
 		return wf_syscall6(nr, a, (long)&one, 1, d, e, f);
