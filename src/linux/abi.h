@@ -85,7 +85,8 @@ struct lx_thread {
 	uint64_t sig_saved_mask; /* (o) mask to return to after sigsuspend, ppoll, ... */
 	/* (a) libc blocks everything, and what it will go back to was never seen */
 	bool is_mask_unknown;
-	bool has_saved_mask;        /* (o) */
+	bool has_saved_mask; /* (o) */
+	bool is_paced; /* (a) goes on for a moment before it takes signals of timers; sigpace.c */
 	uint64_t sig_awaited;       /* (a) set of a sigtimedwait() in progress */
 	struct wf_stack_t altstack; /* (o) */
 	void *fp_room; /* (o) of the frame at the top of a small altstack; a save area, or NULL */
@@ -115,11 +116,12 @@ struct lx_process {
 	struct sys_sigaction action[WF_NR_SIGNALS + 1]; /* (q) what the program installed */
 	/* for the process, and wanted by some thread when they came: any thread may take them */
 	struct lx_pending shared WF_ALIGNED(WF_CACHE_LINE);
-	uint64_t parked;    /* (a) signals left pending in the kernel: nobody wants them */
-	uint64_t to_park;   /* (a) of shared: the door shall move them there if nobody wants them */
-	uint64_t signalfds; /* (a) what a signalfd was ever made for */
-	bool knows_signalfds;     /* (a) also those from before there were threads */
-	uint32_t nr_unparking;    /* (a) requests to the door to fetch signals that were parked */
+	uint64_t parked;  /* (a) signals left pending in the kernel: nobody wants them */
+	uint64_t to_park; /* (a) of shared: the door shall move them there if nobody wants them */
+	int64_t paced_until;   /* (a) when the door tells those that are paced; 0: there is none */
+	uint64_t signalfds;    /* (a) what a signalfd was ever made for */
+	bool knows_signalfds;  /* (a) also those from before there were threads */
+	uint32_t nr_unparking; /* (a) requests to the door to fetch signals that were parked */
 	uint32_t nr_unpark_asked; /* (a) of those, the ones that nobody waits for */
 	bool is_execing;          /* (a) everything belongs in the kernel */
 	uint32_t is_door_raised;  /* (a) to a real-time priority */
@@ -239,6 +241,17 @@ void lx_pending_drop(struct lx_pending *p, uint64_t set);
 void lx_pending_close(struct lx_pending *p);
 /* Signals of one timer. */
 void lx_pending_drop_timer(struct lx_pending *p, int timer_id);
+/* What is there of set is all from timers. */
+bool lx_pending_is_timers(struct lx_pending *p, uint64_t set);
+
+/* Of a timer that was set: a POSIX timer, or one of setitimer() or alarm(). */
+bool lx_signal_is_timers(const struct wf_siginfo *info);
+/*
+ * By t, where a timer's handler returns: true, it goes on, since nothing waits but more of the kind, which it takes in a
+ * moment. sigpace.c. By the door: tells those whose moment is over; or when that is, WF_NEVER for nobody.
+ */
+bool lx_signal_pace(struct lx_thread *t);
+int64_t lx_signal_paced_until(int64_t now);
 
 /* Signals; signal.c and sigdeliver.c. */
 bool lx_signal_is_wanted(struct lx_thread *t);

@@ -113,7 +113,7 @@ void lx_door_drain(void)
 
 void lx_door_loop(void *kthread)
 {
-	int64_t next = WF_NEVER;
+	int64_t next = WF_NEVER, until;
 
 	(void)kthread;
 	for (;;) {
@@ -133,6 +133,7 @@ void lx_door_loop(void *kthread)
 		next = wf_load_relaxed(&wf_rt.monitor_armed) || next <= now ? wf_monitor_tick(now)
 									    : next;
 		wf_store_seq_cst(&wf_rt.monitor_until, next);
+		until = WF_MIN(next, lx_signal_paced_until(now));
 		if (wf_timers_door_is_late(now, next)) {
 			next = now;
 			continue;
@@ -140,10 +141,10 @@ void lx_door_loop(void *kthread)
 		/* One that came after our look sent no kick if it found another's still on its way. */
 		if (wf_load_seq_cst(&requests) != request)
 			continue;
-		if (next != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
-			wait = next == WF_NEVER ? WF_NEVER : WF_MAX(next - wf_now(), 0);
+		if (until != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
+			wait = until == WF_NEVER ? WF_NEVER : WF_MAX(until - wf_now(), 0);
 			ts = (struct __kernel_timespec){ wait / WF_SEC, wait % WF_SEC };
-			sig = take(0, next == WF_NEVER ? NULL : &ts, &info);
+			sig = take(0, until == WF_NEVER ? NULL : &ts, &info);
 			if (sig > 0)
 				dispatch((int)sig, &info);
 		}

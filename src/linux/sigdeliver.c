@@ -458,7 +458,9 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 	}
 	if (wf_load_seq_cst(&t->base.attention) & WF_ATT_SIGNAL) {
 		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_SIGNAL);
-		lx_signal_deliver_at_return(t, uc);
+		if (!lx_signal_is_timers(&container_of(uc, struct wf_sigframe, uc)->info) ||
+		    !lx_signal_pace(t))
+			lx_signal_deliver_at_return(t, uc);
 		k = wf_self_kthread();
 	}
 	uc->sigmask = wf_worker_sigmask();

@@ -145,6 +145,12 @@ void lx_signal_prepare(int sig)
 	}
 }
 
+/* One more of a timer, for a thread that is between two of them. */
+static bool can_wait(struct lx_thread *t, const struct wf_siginfo *info)
+{
+	return wf_load_seq_cst(&t->is_paced) && lx_signal_is_timers(info);
+}
+
 static bool is_door(void)
 {
 	return wf_own_kthread()->is_door;
@@ -173,7 +179,8 @@ long lx_signal_post(uint32_t tid, int sig, const struct wf_siginfo *info)
 	ret = lx_pending_add(&t->pending, tid, sig, info, !is_door());
 	if (ret == -ESRCH)
 		return ret;
-	if (!(wf_load_seq_cst(&t->sig_mask) & bit) || wf_load_seq_cst(&t->sig_awaited) & bit)
+	if (wf_load_seq_cst(&t->sig_awaited) & bit ||
+	    (!(wf_load_seq_cst(&t->sig_mask) & bit) && !can_wait(t, info)))
 		lx_signal_notify(t);
 	return ret;
 }
@@ -294,9 +301,9 @@ void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread 
 	t = first && wants(first, sig) ? first : lx_signal_choose(sig, NULL);
 	if (t)
 		end_if_fatal(t, sig, info);
-	if (t)
+	if (t && (wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig) || !can_wait(t, info)))
 		lx_signal_notify(t);
-	else if (!may_stay(sig, had_some || info->code == SI_TIMER))
+	else if (!t && !may_stay(sig, had_some || info->code == SI_TIMER))
 		lx_signal_park_taken(sig);
 }
 
@@ -398,6 +405,7 @@ void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 	t->sig_shown_mask = parent ? parent->sig_shown_mask : 0;
 	t->is_mask_unknown = parent && parent->is_mask_unknown;
 	t->sig_awaited = 0;
+	wf_store_seq_cst(&t->is_paced, false);
 	t->has_saved_mask = false;
 	t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
 	t->fp_room = NULL;

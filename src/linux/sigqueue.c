@@ -180,6 +180,27 @@ void lx_pending_drop(struct lx_pending *p, uint64_t set)
 		;
 }
 
+bool lx_pending_is_timers(struct lx_pending *p, uint64_t set)
+{
+	uint64_t timers = 0, others = 0;
+	struct wf_list *n, *tmp;
+
+	if (!(wf_load_seq_cst(&p->set) & set))
+		return true;
+	wf_spin_lock(&p->lock);
+	wf_list_for_each_safe (n, tmp, &p->queue) {
+		struct lx_sigq *q = container_of(n, struct lx_sigq, link);
+
+		if (lx_signal_is_timers(&q->info))
+			timers |= lx_bit(q->info.signo);
+		else
+			others |= lx_bit(q->info.signo);
+	}
+	others |= p->set & ~timers; /* of which nothing is known but the number */
+	wf_spin_unlock(&p->lock);
+	return !(others & set);
+}
+
 void lx_pending_drop_timer(struct lx_pending *p, int timer_id)
 {
 	struct wf_list *n, *tmp;
