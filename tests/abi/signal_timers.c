@@ -9,7 +9,10 @@ static int nr_alarms, nr_prof, nr_short, stop;
 
 static void on_signal(int sig)
 {
-	ADD(sig == SIGALRM ? &nr_alarms : sig == SIGPROF ? &nr_prof : &nr_short, 1);
+	ADD(sig == SIGALRM                       ? &nr_alarms
+	    : sig == SIGPROF || sig == SIGVTALRM ? &nr_prof
+						 : &nr_short,
+	    1);
 }
 
 static void *spins(void *arg)
@@ -66,6 +69,7 @@ int main(void)
 
 	sigaction(SIGALRM, &sa, NULL);
 	sigaction(SIGPROF, &sa, NULL);
+	sigaction(SIGVTALRM, &sa, NULL);
 	sigaction(SIGUSR1, &sa, NULL);
 	/* blocked until the wait begins, which may be later than the alarm */
 	sigemptyset(&alrm);
@@ -92,10 +96,15 @@ int main(void)
 	while (LOAD(&nr_prof) < 3)
 		sleep_ns(MS);
 	CHECK_SYS(setitimer(ITIMER_PROF, &off, NULL));
+	STORE(&nr_prof, 0);
+	CHECK_SYS(setitimer(ITIMER_VIRTUAL, &every, NULL));
+	while (LOAD(&nr_prof) < 3)
+		sleep_ns(MS);
+	CHECK_SYS(setitimer(ITIMER_VIRTUAL, &off, NULL));
 	STORE(&stop, 1);
 	join(t[0]);
 	join(t[1]);
-	ok("ITIMER_PROF counts the spinning threads");
+	ok("ITIMER_PROF and ITIMER_VIRTUAL count the spinning threads");
 
 	event.sigev_notify_function = on_timer_thread;
 	event.sigev_value.sival_ptr = &nr_calls;
