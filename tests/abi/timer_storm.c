@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#define ROUNDS 5
+#define ROUNDS 3
 
 /*
  * Natively such a timer may keep the other handler from running for ever: both signals may come while the first handler
@@ -46,7 +46,7 @@ static void asks(int sig)
 /* The thread that the timer interrupts is the other one: this one blocks its signal. */
 static void *sends(void *arg)
 {
-	while (__atomic_load_n(&turns, __ATOMIC_RELAXED) < 10)
+	while (__atomic_load_n(&turns, __ATOMIC_RELAXED) < 5)
 		sched_yield();
 	CHECK_PT(pthread_kill(*(pthread_t *)arg, SIGUSR1));
 	return arg;
