@@ -253,7 +253,7 @@ bool lx_signal_is_timers(const struct wf_siginfo *info);
 bool lx_signal_pace(struct lx_thread *t);
 int64_t lx_signal_paced_until(int64_t now);
 
-/* Signals; signal.c and sigdeliver.c. */
+/* Signals; signal.c, sigdeliver.c and sigfault.c. */
 bool lx_signal_is_wanted(struct lx_thread *t);
 /*
  * The same for the caller, in the loop of a wait that ended without its event: a bit of the attention word
@@ -278,6 +278,8 @@ struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second);
 /* The next pending signal of set, the thread's own before the process's, or 0. */
 int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out);
 void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc);
+/* What t may take now, at uc. here: the frame goes below, 0: anywhere; see sigdeliver.c. */
+void lx_signal_deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_t here);
 /* Hooks of the scheduler; see sched/driver.h. */
 bool lx_signal_interrupted(struct wf_thread *base, void *context);
 void lx_signal_resuming(struct wf_thread *base, void *context);

@@ -233,7 +233,7 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc, uint
 }
 
 /* The bit goes first, each time, since a handler's mask may raise it: where it is up, somebody is about to look. */
-static void deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_t here)
+void lx_signal_deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_t here)
 {
 	do
 		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_SIGNAL);
@@ -253,7 +253,7 @@ bool lx_signal_interrupted(struct wf_thread *base, void *context)
 		lx_bind_rethink(t, false);
 	}
 	if (wf_load_relaxed(&base->attention) & WF_ATT_SIGNAL)
-		deliver_all(t, uc, 0);
+		lx_signal_deliver_all(t, uc, 0);
 	return true;
 }
 
@@ -267,7 +267,7 @@ WF_NORETURN static void enter(struct lx_thread *t, struct wf_ucontext *uc, void 
 	const uint64_t *reg = uc->reg;
 	uint64_t sp, handler, sig, info, context;
 
-	deliver_all(t, uc, here);
+	lx_signal_deliver_all(t, uc, here);
 	sp = reg[WF_UC_RSP];
 	handler = reg[WF_UC_RIP];
 	sig = reg[WF_UC_RDI];
@@ -486,122 +486,4 @@ void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc)
 		return;
 	}
 	enter(t, saved, area, here);
-}
-
-extern char wf_arch_copy_begin[], wf_arch_copy_end[], wf_arch_copy_fault[];
-extern char wf_arch_load32_begin[], wf_arch_load32_end[], wf_arch_cas32_begin[],
-	wf_arch_cas32_end[];
-
-static bool is_user_access(uint64_t rip)
-{
-	return (rip >= (uint64_t)wf_arch_copy_begin && rip < (uint64_t)wf_arch_copy_end) ||
-	       (rip >= (uint64_t)wf_arch_load32_begin && rip < (uint64_t)wf_arch_load32_end) ||
-	       (rip >= (uint64_t)wf_arch_cas32_begin && rip < (uint64_t)wf_arch_cas32_end);
-}
-
-/*
- * A real call that we made for t raised a signal: SIGSYS by a filter that the program installed. It is the
- * program's call, so the thread takes it when it leaves the gate.
- */
-static bool take_from_call(struct lx_thread *t, int sig, const struct wf_siginfo *info,
-			   struct wf_ucontext *uc)
-{
-	void *handler = lx.action[sig].handler;
-
-	if (!t || (sig != SIGSYS && uc->reg[WF_UC_RIP] != (uint64_t)wf_arch_raw_call_end))
-		return false;
-	if (handler == SIG_DFL || handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
-		struct wf_siginfo copy = *info;
-
-		lx_signal_default_action(sig, &copy); /* forced: neither ignored nor put off */
-	}
-	lx_pending_push_front(&t->pending, sig, info);
-	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
-	uc->reg[WF_UC_RAX] = (uint64_t)-ENOSYS;
-	return true;
-}
-
-#define FORWARDED 0x6772616477656674ull
-
-/*
- * We may be anywhere, also under a lock: the door decides. The kernel lets nobody but the door repeat what
- * kill() says of its sender, so that travels where the kernel does not look.
- */
-static void forward(int sig, const struct wf_siginfo *info)
-{
-	struct wf_siginfo copy = *info;
-
-	copy.code = SI_QUEUE;
-	copy.words[2] = FORWARDED;
-	copy.words[3] = (uint64_t)(int64_t)info->code;
-	(void)sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, wf_rt.door->tid, sig, &copy);
-}
-
-void lx_signal_unforward(struct wf_siginfo *info)
-{
-	if (info->code != SI_QUEUE || info->words[2] != FORWARDED)
-		return;
-	info->code = (int)info->words[3];
-	info->words[2] = info->words[3] = 0;
-}
-
-/*
- * A process that shares our memory (vfork, clone), or a child of one: not weft's, but it still has our handlers for
- * faults, which say for whom they were. From here on sig is the program's there, as all others are.
- */
-static bool is_another_process(int sig, const struct wf_siginfo *info)
-{
-	int pid = (int)sys0(__NR_getpid), tid = (int)sys0(__NR_gettid);
-
-	if (pid == wf_rt.pid)
-		return false;
-	(void)sys_sigaction(sig, &lx.action[sig], NULL);
-	/* A fault comes again by itself. */
-	if (info->code <= 0 && sys4(__NR_rt_tgsigqueueinfo, pid, tid, sig, info) < 0)
-		(void)sys_tgkill(pid, tid, sig);
-	return true;
-}
-
-static void open_faults(void)
-{
-	uint64_t mask = wf_worker_sigmask() | lx_bit(WF_SIG_KICK);
-
-	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
-}
-
-/* A synchronous fault, on the kernel thread's alternate stack, with all faults and the kick blocked. */
-void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
-{
-	struct wf_ucontext *uc = context;
-	struct wf_kthread *k = wf_self_kthread();
-	struct lx_thread *t = k && k->cur ? lx_of(k->cur) : NULL;
-	struct sys_sigaction act = lx.action[sig], dfl = { 0 };
-
-	if (wf_is_kick(sig, info)) {
-		open_faults(); /* as for a kick by its own number */
-		wf_preempt_on_kick(sig, info, context);
-		return;
-	}
-	if (!k && is_another_process(sig, info))
-		return;
-	/* sent by somebody, not a fault: the kernel found a thread that does not block it */
-	if (info->code <= 0) {
-		forward(sig, info);
-		return;
-	}
-	if (is_user_access(uc->reg[WF_UC_RIP])) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_copy_fault;
-		return;
-	}
-	if (wf_in_own_text(uc->reg[WF_UC_RIP]) && take_from_call(t, sig, info, uc))
-		return;
-	if (!t || (wf_in_own_text(uc->reg[WF_UC_RIP]) && !lx_gate.in_pool(uc->reg[WF_UC_RIP])) ||
-	    act.handler == SIG_DFL || act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
-		/* No handler may run: the default action at the faulting instruction itself, when we return. */
-		(void)sys_sigaction(sig, &dfl, NULL);
-		return;
-	}
-	lx_pending_push_front(&t->pending, sig, info);
-	open_faults(); /* the handler's stack may be no stack */
-	deliver_all(t, uc, 0);
 }
