@@ -377,7 +377,8 @@ void lx_signal_exit(struct wf_frame *f)
 	struct sys_sigaction act;
 	struct wf_siginfo info;
 	struct wf_sigframe *frame;
-	bool restarts, keeps = t->base.keeps_vectors;
+	/* Made again already, since somebody else had taken the signal, when another one came. */
+	bool restarts = f->resume == lx_gate.to_tramp(site), keeps = t->base.keeps_vectors;
 	void *fp;
 	int sig;
 
@@ -396,8 +397,9 @@ void lx_signal_exit(struct wf_frame *f)
 		return;
 	}
 	show_trapped_call(f, &info);
-	restarts = is_interrupted &&
-		   (ret == -ERESTARTNOINTR || (ret == -ERESTARTSYS && act.flags & SA_RESTART));
+	if (is_interrupted)
+		restarts = ret == -ERESTARTNOINTR ||
+			   (ret == -ERESTARTSYS && act.flags & SA_RESTART);
 	if (is_interrupted && !restarts)
 		f->rax = (uint64_t)-EINTR;
 	sig = info.signo;

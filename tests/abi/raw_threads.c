@@ -30,8 +30,6 @@ struct raw {
 	char *stack;
 };
 
-static struct raw *on_signal_of;
-
 static long call(long nr, long a, long b, long c, long d)
 {
 	register long r10 __asm__("r10") = d;
@@ -72,10 +70,13 @@ static int runs(void *arg)
 	return 0;
 }
 
-static void on_signal(int sig)
+static void on_signal(int sig, siginfo_t *info, void *context)
 {
+	struct raw *r = info->si_value.sival_ptr;
+
 	(void)sig;
-	STORE(&on_signal_of->handled_by, (int)call(SYS_gettid, 0, 0, 0, 0));
+	(void)context;
+	STORE(&r->handled_by, (int)call(SYS_gettid, 0, 0, 0, 0));
 }
 
 /* With tls, the thread has a block of its own: libc's functions are not for it. */
@@ -92,6 +93,7 @@ static void begin(struct raw *r, void *tls)
 
 static void end(struct raw *r, unsigned long fs)
 {
+	siginfo_t info = { .si_code = SI_QUEUE, .si_value.sival_ptr = r };
 	pid_t tid = r->told;
 
 	CHECK(tid > 0 && tid != getpid());
@@ -100,8 +102,7 @@ static void end(struct raw *r, unsigned long fs)
 		give_turn(r, 1);
 		wait_while(&r->turn, 1, FUTEX_PRIVATE_FLAG);
 	}
-	on_signal_of = r;
-	CHECK_SYS(syscall(SYS_tgkill, getpid(), tid, SIGUSR1));
+	CHECK_SYS(syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, SIGUSR1, &info));
 	wait_while(&r->tid, (uint32_t)tid, 0); /* the kernel wakes the futex as a shared one */
 	CHECK_EQ(r->tid, 0);
 	CHECK_EQ(r->own, tid);
@@ -135,7 +136,7 @@ static void *makes_one(void *arg)
 int main(void)
 {
 	static unsigned long block[16];
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
 	struct raw many[8];
 	pthread_t t;
 
