@@ -357,17 +357,6 @@ class Refusals(ObsTest):
         done.wait()
         self.assert_refused(weft("dump", done.pid), f"no process {done.pid}")
 
-    def test_a_process_that_begins_or_ends_meanwhile_is_said(self):
-        for i in range(30):
-            with subprocess.Popen([obstest.WEFT, "run", "--", os.environ["MAKES_THREADS"]],
-                                  env=obstest.environment()) as process:
-                time.sleep(i / 2000)  # at many moments; each may have any of these answers
-                done = weft("dump", process.pid)
-            self.assertEqual(process.returncode, 0)
-            if done.returncode:
-                self.assertRegex(done.stderr, "^weft: dump: process [0-9]+ (has ended|ended while|is only just "
-                                              "starting|runs without weft)")
-
     def test_a_process_that_is_traced_already_names_the_tracer(self):
         gdb = shutil.which("gdb")
         if not gdb:
