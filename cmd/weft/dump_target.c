@@ -6,11 +6,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -19,6 +21,7 @@
 
 #include "dump_core.h"
 
+#define ENDING_LIMIT_MS 200
 #define STOP_LIMIT_MS 2000 /* a thread in uninterruptible sleep does not stop: go on without it */
 #define STOP_ROUNDS 20     /* new kernel threads may appear while the old ones are being stopped */
 
@@ -60,6 +63,19 @@ static long status_number(int pid, const char *name, int base)
 	return value;
 }
 
+/* One that ends has given up its memory a while before it is gone: the kernel then takes it for one of another user. */
+static bool is_ending(int pid)
+{
+	struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	bool has_ended;
+
+	if (end.fd < 0)
+		return errno == ESRCH;
+	has_ended = poll(&end, 1, ENDING_LIMIT_MS) == 1;
+	close(end.fd);
+	return has_ended;
+}
+
 /* Why ptrace or /proc/PID/mem said no, and what to do. */
 static bool fail_permission(struct wf_target *t)
 {
@@ -74,6 +90,8 @@ static bool fail_permission(struct wf_target *t)
 			"process %d is being traced by process %ld; end that, or load "
 			"weft-gdb.py into that debugger",
 			t->pid, tracer);
+	if (is_ending(t->pid))
+		return wf_target_fail(t, "process %d has ended", t->pid);
 	if (geteuid() != 0 && owner >= 0 && (uid_t)owner != geteuid())
 		return wf_target_fail(
 			t,

@@ -357,6 +357,22 @@ class Refusals(ObsTest):
         done.wait()
         self.assert_refused(weft("dump", done.pid), f"no process {done.pid}")
 
+    def test_a_process_that_ends_meanwhile_is_said(self):
+        for i in range(30):
+            with subprocess.Popen([obstest.WEFT, "run", "--", "cat"], env=obstest.environment(),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cat:
+                cat.stdin.write("x\n")
+                cat.stdin.flush()
+                cat.stdout.readline()
+                with subprocess.Popen([obstest.WEFT, "dump", str(cat.pid)], env=obstest.environment(),
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as dump:
+                    time.sleep(i / 5000)  # for nothing to happen: whatever moment of its end dump finds
+                    cat.stdin.close()
+                    said = dump.stderr.read()
+            self.assertEqual(cat.returncode, 0)
+            if dump.returncode:
+                self.assertRegex(said, "^weft: dump: process [0-9]+ (has ended|ended while)")
+
     def test_a_process_that_is_traced_already_names_the_tracer(self):
         gdb = shutil.which("gdb")
         if not gdb:
