@@ -8,8 +8,8 @@
  * MADV_GUARD_INSTALL (Linux 6.13), which needs none. A stack that is given back keeps its place and its guard: the
  * next one costs no system call.
  *
- * That is for programs that need it: until they have that many threads, stacks are libc's own mappings, as in every
- * other program. A debugger that writes a core file by itself stops at a guard inside a mapping.
+ * That is for programs that need it: until they have that many stacks (also of threads that have ended and wait to be
+ * joined), these are libc's own mappings, as in every other program. A debugger that writes a core file by itself stops at a guard inside a mapping.
  *
  * Everything that does not look exactly like libc's sequence is done by the kernel on the real addresses, and
  * its slot is then never used again. Without guard regions nothing of this happens.
@@ -59,12 +59,14 @@ struct size {
 	struct slot *free;
 	struct region *fresh; /* the region that still has UNUSED slots, or NULL */
 	uint32_t next_slots;  /* of the next region */
+	uint32_t nr_plain;    /* mapped as libc asked for it */
 };
 
 static struct {
 	struct wf_spin lock;
 	uint32_t nr_regions;
 	uint32_t nr_sizes;
+	uint32_t nr_plain; /* (a) of all sizes */
 	uint32_t is_off;   /* (a) no guard regions here */
 	uintptr_t lowest;  /* (a) 0: no region */
 	uintptr_t highest; /* (a) */
@@ -241,16 +243,37 @@ static uintptr_t get(size_t bytes)
 	return s ? s->base : 0;
 }
 
+/* One more, or one less, that the kernel has as libc mapped it. What only has the size of one may be counted off too. */
+static void count_plain(size_t bytes, int change)
+{
+	struct size *size = NULL;
+
+	wf_spin_lock(&stacks.lock);
+	if (change > 0)
+		size = size_of(bytes);
+	else
+		for (uint32_t i = 0; i < stacks.nr_sizes; i++)
+			if (stacks.sizes[i].bytes == bytes && stacks.sizes[i].nr_plain)
+				size = &stacks.sizes[i];
+	if (size) {
+		size->nr_plain += (uint32_t)change;
+		wf_store_relaxed(&stacks.nr_plain, stacks.nr_plain + (uint32_t)change);
+	}
+	wf_spin_unlock(&stacks.lock);
+}
+
 long sysc_mmap(struct wf_frame *f)
 {
 	const long stack = MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK;
 	uintptr_t addr = WF_ARG0(f);
 	size_t bytes = WF_ARG1(f);
 	long flags = (long)WF_ARG3(f);
+	bool is_stack = flags == stack && !addr && WF_ARG2(f) == PROT_NONE &&
+			bytes >= 2 * WF_PAGE && bytes <= MAX_STACK_BYTES &&
+			!(bytes & (WF_PAGE - 1));
 
-	if (flags == stack && !addr && WF_ARG2(f) == PROT_NONE && bytes >= 2 * WF_PAGE &&
-	    bytes <= MAX_STACK_BYTES && !(bytes & (WF_PAGE - 1)) &&
-	    wf_load_relaxed(&lx.nr_threads) >= PLAIN_STACKS && !wf_load_relaxed(&stacks.is_off)) {
+	if (is_stack && wf_load_relaxed(&stacks.nr_plain) >= PLAIN_STACKS &&
+	    !wf_load_relaxed(&stacks.is_off)) {
 		addr = get(bytes);
 		if (addr)
 			return (long)addr;
@@ -258,6 +281,8 @@ long sysc_mmap(struct wf_frame *f)
 		let_go(addr, bytes);
 	}
 	addr = (uintptr_t)lx_raw(f);
+	if (is_stack && (long)addr > 0)
+		count_plain(bytes, 1);
 	if (WF_UNLIKELY(flags & MAP_SHARED))
 		lx_heir_mapped(f);
 	return (long)addr;
@@ -316,8 +341,11 @@ long sysc_munmap(struct wf_frame *f)
 	struct region *r = NULL;
 	struct slot *s;
 
-	if (is_elsewhere(addr, bytes))
+	if (is_elsewhere(addr, bytes)) {
+		if (wf_load_relaxed(&stacks.nr_plain))
+			count_plain(bytes, -1);
 		return lx_raw(f);
+	}
 	wf_spin_lock(&stacks.lock);
 	s = slot_at(addr, &r);
 	wf_spin_unlock(&stacks.lock);

@@ -193,6 +193,40 @@ static void dismiss_crowd(void)
 		join(crowd[i]);
 }
 
+static void *ends(void *arg)
+{
+	return arg;
+}
+
+static int nr_mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	int nr = 0, c;
+
+	while (f && (c = getc_unlocked(f)) != EOF)
+		nr += c == '\n';
+	if (f)
+		fclose(f);
+	return nr;
+}
+
+/* Who has ended keeps its stack until it is joined. */
+static void end_and_wait(void)
+{
+	static pthread_t ended[10000];
+	const int nr = sizeof(ended) / sizeof(ended[0]);
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	CHECK_PT(pthread_attr_setstacksize(&attr, 48 << 10));
+	for (int i = 0; i < nr; i++)
+		CHECK_PT(pthread_create(&ended[i], &attr, ends, NULL));
+	CHECK(!is_under_weft() || nr_mappings() < 18000);
+	for (int i = 0; i < nr; i++)
+		join(ended[i]);
+	pthread_attr_destroy(&attr);
+}
+
 static void in_child(void)
 {
 	pid_t child = fork();
@@ -215,6 +249,8 @@ int main(void)
 	CHECK(null_fd >= 0);
 	CHECK_PT(pthread_create(&t, NULL, sweeps, NULL));
 	join(t);
+	end_and_wait();
+	ok("ended and not joined");
 	gather_crowd();
 	CHECK_PT(pthread_create(&t, NULL, sweeps, NULL));
 	join(t);
