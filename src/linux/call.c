@@ -34,7 +34,6 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 {
 	long ret;
 
-	self->base.wait_kind = WF_WAIT_CALL;
 	self->base.wait_what = (uint64_t)nr;
 	self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
 	if (how == CALL_HANDED_ON)
@@ -43,6 +42,8 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 		wf_call_enter_lazy();
 	else
 		wf_call_enter(how == CALL_HANDED_ON);
+	/* Not before the hand-off, in which the kernel thread may sleep, too: /proc would show that it waits. */
+	wf_store_relaxed(&self->base.wait_kind, (uint8_t)WF_WAIT_CALL);
 	ret = wf_arch_raw_call(nr, args, &self->base.attention);
 	if (how == CALL_HANDED_ON)
 		wf_fetch_sub(&lx.nr_held, 1u);

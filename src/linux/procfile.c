@@ -41,6 +41,60 @@ bool lx_proc_is_made(const struct lx_proc_path *p)
 	return false;
 }
 
+static long read_text(const char *path, char *out, size_t room)
+{
+	long fd = sys4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0), n;
+
+	if (fd < 0)
+		return fd;
+	n = sys3(__NR_read, fd, out, room - 1);
+	(void)sys_close((int)fd);
+	if (n >= 0)
+		out[n] = 0;
+	return n;
+}
+
+/* "/proc/self/task/TID/"; tid 0: "/proc/self/". */
+static void put_folder(struct wf_fmt *f, int tid)
+{
+	wf_fmt_str(f, "/proc/self/");
+	if (tid) {
+		wf_fmt_str(f, "task/");
+		wf_fmt_u64(f, (uint64_t)tid);
+		wf_fmt_str(f, "/");
+	}
+}
+
+/* Behind the name, which may hold anything. */
+static char *behind_name(char *stat)
+{
+	char *p = stat;
+
+	for (char *q = stat; *q; q++)
+		if (*q == ')')
+			p = q + 1;
+	return p;
+}
+
+/* In a call: who sees a sleeper may rely on it that it waits already, which only the kernel knows. */
+static char state_in_call(const struct lx_thread *t)
+{
+	const struct wf_kthread *k = wf_load_acquire(&t->base.kthread);
+	char path[64], text[128], *p;
+	struct wf_fmt f;
+
+	if (!k)
+		return 'R';
+	wf_fmt_init(&f, path, sizeof(path) - 1);
+	put_folder(&f, wf_load_acquire(&k->tid));
+	wf_fmt_str(&f, "stat");
+	path[f.len] = 0;
+	if (read_text(path, text, sizeof(text)) < 0)
+		return 'R';
+	p = behind_name(text);
+	return *p == ' ' ? p[1] : 'R';
+}
+
 static char state_of(const struct lx_thread *t)
 {
 	if (t == lx_self())
@@ -50,7 +104,7 @@ static char state_of(const struct lx_thread *t)
 	case WF_PARKED:
 		return 'S';
 	case WF_RUNNING:
-		return wf_load_relaxed(&t->base.wait_kind) == WF_WAIT_CALL ? 'S' : 'R';
+		return wf_load_relaxed(&t->base.wait_kind) == WF_WAIT_CALL ? state_in_call(t) : 'R';
 	case WF_DEAD:
 		return 'Z'; /* main, which others outlive */
 	default:
@@ -60,16 +114,15 @@ static char state_of(const struct lx_thread *t)
 
 static void put_state(struct wf_fmt *f, const struct lx_thread *t)
 {
-	switch (state_of(t)) {
-	case 'S':
-		wf_fmt_str(f, "State:\tS (sleeping)");
-		break;
-	case 'Z':
-		wf_fmt_str(f, "State:\tZ (zombie)");
-		break;
-	default:
-		wf_fmt_str(f, "State:\tR (running)");
-	}
+	static const char *const words[] = { "S (sleeping)", "D (disk sleep)",   "T (stopped)",
+					     "Z (zombie)",   "t (tracing stop)", "R (running)" };
+	char state = state_of(t);
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(words) - 1 && words[i][0] != state)
+		i++;
+	wf_fmt_str(f, "State:\t");
+	wf_fmt_str(f, words[i]);
 }
 
 static void put_name(struct wf_fmt *f, const struct lx_thread *t)
@@ -174,11 +227,12 @@ static void put_status(struct wf_fmt *f, char *in, const struct lx_thread *t, bo
 /* Field n of stat, counted from 1 as in proc(5), is put anew: false if it is right as it is. */
 static bool put_stat_field(struct wf_fmt *f, int n, const struct lx_thread *t, bool is_group)
 {
-	char state[2] = { state_of(t), 0 };
 	bool is_realtime = t->priority > 0;
+	char state[2] = { 0 };
 
 	switch (n) {
 	case 3:
+		state[0] = state_of(t);
 		wf_fmt_str(f, state);
 		return true;
 	case 14:
@@ -212,11 +266,8 @@ static bool put_stat_field(struct wf_fmt *f, int n, const struct lx_thread *t, b
 
 static void put_stat(struct wf_fmt *f, char *in, const struct lx_thread *t, bool is_group)
 {
-	char *p = in;
+	char *p = behind_name(in);
 
-	for (char *q = in; *q; q++) /* the name may hold anything */
-		if (*q == ')')
-			p = q + 1;
 	wf_fmt_u64(f, is_group ? (uint64_t)wf_rt.pid : lx_tid(t));
 	wf_fmt_str(f, " (");
 	put_name(f, t);
@@ -249,27 +300,16 @@ static long read_kernels(const struct lx_proc_path *p, char *out)
 {
 	char path[96];
 	struct wf_fmt f;
-	long fd, n;
+	int tid = 0;
 
-	wf_fmt_init(&f, path, sizeof(path) - 1);
-	wf_fmt_str(&f, "/proc/self/");
 	/* The capabilities, the filters and such in the status of the process are main's. */
-	if (p->kind == LX_PROC_THREAD || is_name(p->rest, "status")) {
-		wf_fmt_str(&f, "task/");
-		wf_fmt_u64(&f, (uint64_t)lx_named_kernel_tid(p->kind == LX_PROC_THREAD ? p->t
-										       : lx.main));
-		wf_fmt_str(&f, "/");
-	}
+	if (p->kind == LX_PROC_THREAD || is_name(p->rest, "status"))
+		tid = lx_named_kernel_tid(p->kind == LX_PROC_THREAD ? p->t : lx.main);
+	wf_fmt_init(&f, path, sizeof(path) - 1);
+	put_folder(&f, tid);
 	wf_fmt_str(&f, p->rest);
 	path[f.len] = 0;
-	fd = sys4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	n = sys3(__NR_read, fd, out, TEXT_BYTES - 1);
-	(void)sys_close((int)fd);
-	if (n >= 0)
-		out[n] = 0;
-	return n;
+	return read_text(path, out, TEXT_BYTES);
 }
 
 long lx_proc_make(const struct lx_proc_path *p, uint64_t open_flags)
