@@ -16,11 +16,13 @@
 #include "linux/calls.h"
 #include "linux/cpuclock.h"
 #include "linux/timers.h"
+#include "linux/timertable.h"
 
 #include <signal.h>
 
-#define MAX_TIMERS 1024
 #define ITIMER_REAL 0
+/* As many times as fast as the wall clock may a clock of the process run: it has no more processors. */
+#define MAX_CLOCK_RATE 1024
 
 struct timerval_k {
 	struct {
@@ -28,40 +30,17 @@ struct timerval_k {
 	} interval, value;
 };
 
-/* Numbers of the kernel grow with every timer that the process makes: a table by number would fill up. */
-static struct {
-	struct wf_spin lock;
-	uint32_t nr;    /* (q) */
-	uint32_t drain; /* (o) the door's: how many there were */
-	struct timer {
-		int id, signo;
-		uint32_t tid;   /* of the thread that it is for, 0: the process */
-		int overrun;    /* of the last signal that was taken */
-		uint32_t drain; /* the last that took a signal of it */
-	} timer[MAX_TIMERS];    /* (q) */
-} timers;
+static uint32_t drains; /* (o) the door's: how many there were */
 
-/* Under the lock: the place of a timer, or nr. */
-static uint32_t find(int id)
+/* A timer of the kernel's that we could not write down is none. */
+static long remember(int id, int signo, uint32_t tid)
 {
-	uint32_t i = 0;
+	const struct lx_timer fresh = { .id = id, .signo = signo, .tid = tid };
 
-	while (i < timers.nr && timers.timer[i].id != id)
-		i++;
-	return i;
-}
-
-static bool remember(int id, int signo, uint32_t tid)
-{
-	bool has_room;
-
-	wf_spin_lock(&timers.lock);
-	has_room = timers.nr < MAX_TIMERS;
-	if (has_room) {
-		timers.timer[timers.nr++] = (struct timer){ .id = id, .signo = signo, .tid = tid };
-	}
-	wf_spin_unlock(&timers.lock);
-	return has_room;
+	if (lx_timer_add(&fresh))
+		return 0;
+	(void)sys1(__NR_timer_delete, id);
+	return -EAGAIN;
 }
 
 static long create_on_cpu(struct wf_frame *f, struct lx_thread *clock)
@@ -80,15 +59,8 @@ static long create_on_cpu(struct wf_frame *f, struct lx_thread *clock)
 		if (!tid || !lx_by_tid(tid))
 			return -EINVAL;
 	}
-	ret = lx_timer_cpu_create(clock, &ev, !WF_ARG1(f), &id);
-	if (ret < 0)
-		return ret;
-	if (ev.notify != SIGEV_NONE && !remember(id, ev.signo, tid)) {
-		lx_timer_cpu_delete(id);
-		(void)sys1(__NR_timer_delete, id);
-		return -EAGAIN;
-	}
-	return wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
+	ret = lx_timer_cpu_create(clock, &ev, !WF_ARG1(f), tid, &id);
+	return ret < 0 ? ret : wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
 }
 
 long sysc_timer_create(struct wf_frame *f)
@@ -110,7 +82,7 @@ long sysc_timer_create(struct wf_frame *f)
 	if (!WF_ARG1(f)) {
 		ret = lx_raw(f);
 		if (ret == 0 && wf_arch_copy(&id, (const void *)WF_ARG2(f), sizeof(id)) == 0)
-			(void)remember(id, SIGALRM, 0);
+			ret = remember(id, SIGALRM, 0);
 		return ret;
 	}
 	if (wf_arch_copy(&ev, (const void *)WF_ARG1(f), sizeof(ev)) < 0)
@@ -119,7 +91,7 @@ long sysc_timer_create(struct wf_frame *f)
 		ret = lx_raw(f);
 		if (ret == 0 && ev.notify == SIGEV_SIGNAL &&
 		    wf_arch_copy(&id, (const void *)WF_ARG2(f), sizeof(id)) == 0)
-			(void)remember(id, ev.signo, 0);
+			ret = remember(id, ev.signo, 0);
 		return ret;
 	}
 	tid = (uint32_t)ev.tid;
@@ -127,44 +99,21 @@ long sysc_timer_create(struct wf_frame *f)
 		return -EINVAL;
 	ev.tid = wf_rt.door->tid;
 	ret = sys3(__NR_timer_create, WF_ARG0(f), &ev, &id);
-	if (ret < 0)
-		return ret;
-	if (!remember(id, ev.signo, tid)) {
-		(void)sys1(__NR_timer_delete, id);
-		return -EAGAIN;
-	}
-	return wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
-}
-
-long sysc_timer_delete(struct wf_frame *f)
-{
-	int id = (int)WF_ARG0(f);
-	long ret = lx_raw(f);
-	uint32_t i;
-
-	if (ret < 0)
-		return ret;
-	lx_timer_cpu_delete(id);
-	lx_door_pass();
-	wf_spin_lock(&timers.lock);
-	i = find(id);
-	if (i < timers.nr)
-		timers.timer[i] = timers.timer[--timers.nr];
-	wf_spin_unlock(&timers.lock);
-	lx_signal_drop_timer(id);
-	return 0;
+	if (ret == 0)
+		ret = remember(id, ev.signo, tid);
+	return ret < 0 ? ret : wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
 }
 
 /* Of the process, and blocked by all: the kernel shall keep it, with its overruns. */
 static void expect(int id)
 {
+	const struct lx_timer *t;
 	int signo;
-	uint32_t i;
 
-	wf_spin_lock(&timers.lock);
-	i = find(id);
-	signo = i < timers.nr && !timers.timer[i].tid ? timers.timer[i].signo : 0;
-	wf_spin_unlock(&timers.lock);
+	lx_timer_lock();
+	t = lx_timer_find(id);
+	signo = t && !t->tid && !t->clock_tid ? t->signo : 0;
+	lx_timer_unlock();
 	if (signo)
 		lx_signal_expect(signo);
 }
@@ -186,10 +135,92 @@ static long set(int id, int flags, const struct lx_timerspec *fresh, struct lx_t
 	return sys4(__NR_timer_settime, id, flags, fresh, old);
 }
 
+/* It runs from here on, or will: counted twice, for who stops it in between. */
+static void count_armed(int id)
+{
+	struct lx_timer *t;
+
+	lx_timer_lock();
+	t = lx_timer_find(id);
+	if (t)
+		t->armed++;
+	lx_timer_unlock();
+}
+
+/* False: it has not run since nothing of it was left. *out_armed is for set_clean(). */
+static bool is_dirty(int id, uint32_t *out_armed)
+{
+	const struct lx_timer *t;
+	bool is;
+
+	lx_timer_lock();
+	t = lx_timer_find(id);
+	is = !t ||
+	     t->armed != t->clean; /* who set it up before there were threads is not in the table */
+	*out_armed = t ? t->armed : 0;
+	lx_timer_unlock();
+	return is;
+}
+
+static void set_clean(int id, uint32_t armed)
+{
+	struct lx_timer *t;
+
+	lx_timer_lock();
+	t = lx_timer_find(id);
+	if (t)
+		t->clean = armed;
+	lx_timer_unlock();
+}
+
+/*
+ * The timer stands still, and nothing of it comes any more. The pass of the door is what takes time, so it is only
+ * made if a signal may have been sent: the kernel reads what is left before it stops the timer, which may
+ * end in between.
+ */
+static long stop(int id, struct lx_timerspec *old)
+{
+	const struct lx_timerspec zero = { 0 };
+	uint32_t armed;
+	bool was_dirty = is_dirty(id, &armed), has_sent = true;
+	int64_t begin = was_dirty ? wf_now() : 0;
+	long ret = set(id, 0, &zero, old);
+
+	if (ret < 0)
+		return ret;
+	if (was_dirty && is_zero(&old->interval)) {
+		int64_t took = (wf_now() - begin) * MAX_CLOCK_RATE;
+
+		has_sent = old->value.tv_sec <= took / WF_SEC &&
+			   old->value.tv_sec * WF_SEC + old->value.tv_nsec <= took;
+	}
+	if (was_dirty && has_sent) {
+		lx_door_pass();
+		lx_signal_drop_timer(id);
+	}
+	set_clean(id, armed);
+	return 0;
+}
+
+long sysc_timer_delete(struct wf_frame *f)
+{
+	int id = (int)WF_ARG0(f);
+	struct lx_timerspec old;
+	long stopped = stop(id, &old), ret = lx_raw(f);
+
+	if (ret < 0)
+		return ret;
+	if (stopped < 0) { /* the clock is that of a thread that has ended */
+		lx_door_pass();
+		lx_signal_drop_timer(id);
+	}
+	lx_timer_remove(id);
+	return 0;
+}
+
 /* Stopped first: what is dropped must all be from before, and the new time may be over at once. */
 long sysc_timer_settime(struct wf_frame *f)
 {
-	const struct lx_timerspec stop = { 0 };
 	struct lx_timerspec old, fresh, stopped;
 	int id = (int)WF_ARG0(f);
 	long ret;
@@ -201,15 +232,14 @@ long sysc_timer_settime(struct wf_frame *f)
 	if (!is_valid(&fresh.value) || !is_valid(&fresh.interval))
 		return -EINVAL;
 	expect(id);
-	ret = set(id, 0, &stop, &old);
+	ret = stop(id, &old);
 	if (ret < 0)
 		return ret;
-	if (is_zero(&old.value) || !is_zero(&old.interval)) {
-		lx_door_pass();
-		lx_signal_drop_timer(id);
-	}
-	if (!is_zero(&fresh.value) || !is_zero(&fresh.interval))
+	if (!is_zero(&fresh.value) || !is_zero(&fresh.interval)) {
+		count_armed(id);
 		ret = set(id, (int)WF_ARG1(f), &fresh, &stopped);
+		count_armed(id);
+	}
 	if (ret < 0)
 		return ret;
 	return WF_ARG3(f) ? wf_arch_copy((void *)WF_ARG3(f), &old, sizeof(old)) : 0;
@@ -229,44 +259,44 @@ long sysc_timer_gettime(struct wf_frame *f)
 long sysc_timer_getoverrun(struct wf_frame *f)
 {
 	long ret = lx_raw(f);
-	uint32_t i;
+	const struct lx_timer *t;
 
-	wf_spin_lock(&timers.lock);
-	i = find((int)WF_ARG0(f));
-	if (ret >= 0 && i < timers.nr)
-		ret = timers.timer[i].overrun;
-	wf_spin_unlock(&timers.lock);
+	lx_timer_lock();
+	t = lx_timer_find((int)WF_ARG0(f));
+	if (ret >= 0 && t)
+		ret = t->overrun;
+	lx_timer_unlock();
 	return ret;
 }
 
 void lx_timer_taken(const struct wf_siginfo *info)
 {
-	uint32_t i;
+	struct lx_timer *t;
 
-	wf_spin_lock(&timers.lock);
-	i = find(info->timer.timer_id);
-	if (i < timers.nr)
-		timers.timer[i].overrun = info->timer.overrun;
-	wf_spin_unlock(&timers.lock);
+	lx_timer_lock();
+	t = lx_timer_find(info->timer.timer_id);
+	if (t)
+		t->overrun = info->timer.overrun;
+	lx_timer_unlock();
 }
 
 void lx_timer_drain_begin(void)
 {
-	timers.drain++;
+	drains++;
 }
 
 bool lx_timer_is_back(int timer_id)
 {
 	bool is_back = false;
-	uint32_t i;
+	struct lx_timer *t;
 
-	wf_spin_lock(&timers.lock);
-	i = find(timer_id);
-	if (i < timers.nr) {
-		is_back = timers.timer[i].drain == timers.drain;
-		timers.timer[i].drain = timers.drain;
+	lx_timer_lock();
+	t = lx_timer_find(timer_id);
+	if (t) {
+		is_back = t->drain == drains;
+		t->drain = drains;
 	}
-	wf_spin_unlock(&timers.lock);
+	lx_timer_unlock();
 	return is_back;
 }
 
@@ -301,17 +331,17 @@ long sysc_alarm(struct wf_frame *f)
 
 uint32_t lx_timer_target(int timer_id)
 {
-	uint32_t tid, i;
+	const struct lx_timer *t;
+	uint32_t tid;
 
-	wf_spin_lock(&timers.lock);
-	i = find(timer_id);
-	tid = i < timers.nr ? timers.timer[i].tid : 0;
-	wf_spin_unlock(&timers.lock);
+	lx_timer_lock();
+	t = lx_timer_find(timer_id);
+	tid = t ? t->tid : 0;
+	lx_timer_unlock();
 	return tid;
 }
 
 void lx_timer_forget(void)
 {
-	__builtin_memset(&timers, 0, sizeof(timers));
-	lx_timer_cpu_forget();
+	lx_timer_table_forget();
 }

@@ -8,75 +8,29 @@
  */
 #include "linux/cpuclock.h"
 #include "linux/timers.h"
+#include "linux/timertable.h"
 
 #define CLOCK_MONOTONIC 1
 #define TIMER_ABSTIME 1
 #define SIGEV_NONE 1
 #define SIGEV_THREAD_ID 4
 #define RECHECK_NS WF_MS
-#define MAX_CPU_TIMERS 64
-
-static struct {
-	struct wf_spin lock;
-	uint32_t nr; /* (a) written under the lock */
-	struct cpu_timer {
-		int id, signo; /* id 0 and signo 0: free */
-		bool is_used, signals;
-		uint64_t value;
-		uint32_t clock_tid;     /* whose time */
-		int64_t next, interval; /* on that clock; next 0: not armed */
-	} timer[MAX_CPU_TIMERS];        /* (q) */
-} cpu_timers;
 
 /* Under the lock. */
-static struct cpu_timer *find(int id)
+static struct lx_timer *find(int id)
 {
-	for (size_t i = 0; i < MAX_CPU_TIMERS; i++)
-		if (cpu_timers.timer[i].is_used && cpu_timers.timer[i].id == id)
-			return &cpu_timers.timer[i];
-	return NULL;
-}
+	struct lx_timer *c = lx_timer_find(id);
 
-static bool remember(const struct cpu_timer *fresh)
-{
-	bool found = false;
-
-	wf_spin_lock(&cpu_timers.lock);
-	for (size_t i = 0; i < MAX_CPU_TIMERS && !found; i++) {
-		if (cpu_timers.timer[i].is_used)
-			continue;
-		cpu_timers.timer[i] = *fresh;
-		wf_store_relaxed(&cpu_timers.nr, cpu_timers.nr + 1);
-		found = true;
-	}
-	wf_spin_unlock(&cpu_timers.lock);
-	return found;
-}
-
-void lx_timer_cpu_delete(int id)
-{
-	struct cpu_timer *c;
-
-	if (!wf_load_relaxed(&cpu_timers.nr))
-		return;
-	wf_spin_lock(&cpu_timers.lock);
-	c = find(id);
-	if (c) {
-		c->is_used = false;
-		wf_store_relaxed(&cpu_timers.nr, cpu_timers.nr - 1);
-	}
-	wf_spin_unlock(&cpu_timers.lock);
+	return c && c->clock_tid ? c : NULL;
 }
 
 bool lx_timer_cpu_owns(int id)
 {
-	bool is_ours = false;
+	bool is_ours;
 
-	if (!wf_load_relaxed(&cpu_timers.nr))
-		return false;
-	wf_spin_lock(&cpu_timers.lock);
+	lx_timer_lock();
 	is_ours = find(id) != NULL;
-	wf_spin_unlock(&cpu_timers.lock);
+	lx_timer_unlock();
 	return is_ours;
 }
 
@@ -93,16 +47,16 @@ static void set_kernels(int id, int64_t rest)
 }
 
 long lx_timer_cpu_create(struct lx_thread *clock, const struct lx_sigevent *ev, bool value_is_id,
-			 int *out_id)
+			 uint32_t tid, int *out_id)
 {
 	struct lx_sigevent own = { .notify = SIGEV_THREAD_ID,
 				   .signo = WF_SIG_KICK,
 				   .tid = wf_rt.door->tid };
-	struct cpu_timer fresh = { .is_used = true,
-				   .signals = ev->notify != SIGEV_NONE,
-				   .signo = ev->signo,
-				   .value = ev->value,
-				   .clock_tid = lx_tid(clock) };
+	struct lx_timer fresh = { .signals = ev->notify != SIGEV_NONE,
+				  .signo = ev->signo,
+				  .tid = tid,
+				  .value = ev->value,
+				  .clock_tid = lx_tid(clock) };
 	long ret;
 
 	if (ev->signo < 1 || ev->signo > WF_NR_SIGNALS)
@@ -113,7 +67,7 @@ long lx_timer_cpu_create(struct lx_thread *clock, const struct lx_sigevent *ev, 
 	fresh.id = *out_id;
 	if (value_is_id)
 		fresh.value = (uint64_t)fresh.id;
-	if (remember(&fresh))
+	if (lx_timer_add(&fresh))
 		return 0;
 	(void)sys1(__NR_timer_delete, *out_id);
 	return -EAGAIN;
@@ -137,7 +91,7 @@ static int64_t now_of(uint32_t clock_tid)
 	return t ? wf_account_cpu_ns(&t->base) : -1;
 }
 
-static void show(const struct cpu_timer *c, int64_t now, struct lx_timerspec *out)
+static void show(const struct lx_timer *c, int64_t now, struct lx_timerspec *out)
 {
 	int64_t rest = c->next && now >= 0 ? WF_MAX(c->next - now, 1) : 0;
 
@@ -150,26 +104,26 @@ static void show(const struct cpu_timer *c, int64_t now, struct lx_timerspec *ou
 /* The clock is read before the lock is taken: for another thread's it is a system call. */
 static uint32_t clock_of(int id)
 {
-	struct cpu_timer *c;
+	struct lx_timer *c;
 	uint32_t tid;
 
-	wf_spin_lock(&cpu_timers.lock);
+	lx_timer_lock();
 	c = find(id);
 	tid = c ? c->clock_tid : 0;
-	wf_spin_unlock(&cpu_timers.lock);
+	lx_timer_unlock();
 	return tid;
 }
 
 long lx_timer_cpu_gettime(int id, struct lx_timerspec *out)
 {
 	int64_t now = now_of(clock_of(id));
-	struct cpu_timer *c;
+	struct lx_timer *c;
 
-	wf_spin_lock(&cpu_timers.lock);
+	lx_timer_lock();
 	c = find(id);
 	if (c)
 		show(c, now, out);
-	wf_spin_unlock(&cpu_timers.lock);
+	lx_timer_unlock();
 	return c ? 0 : -EINVAL;
 }
 
@@ -177,7 +131,7 @@ long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
 			  struct lx_timerspec *old)
 {
 	int64_t now = now_of(clock_of(id)), next, rest = 0;
-	struct cpu_timer *c;
+	struct lx_timer *c;
 
 	if (!is_valid(&fresh->value) || !is_valid(&fresh->interval))
 		return -EINVAL;
@@ -186,7 +140,7 @@ long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
 	next = ns_of(&fresh->value);
 	if (next && !(flags & TIMER_ABSTIME))
 		next += now;
-	wf_spin_lock(&cpu_timers.lock);
+	lx_timer_lock();
 	c = find(id);
 	if (c) {
 		show(c, now, old);
@@ -194,7 +148,7 @@ long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
 		c->interval = ns_of(&fresh->interval);
 		rest = next ? WF_MAX(next - now, 1) : 0;
 	}
-	wf_spin_unlock(&cpu_timers.lock);
+	lx_timer_unlock();
 	if (!c)
 		return -EINVAL;
 	set_kernels(id, rest);
@@ -206,16 +160,17 @@ void lx_timer_cpu_expired(int id)
 	int64_t now = now_of(clock_of(id)), rest = 0;
 	struct wf_siginfo info = { 0 };
 	bool signals = false;
-	struct cpu_timer *c;
-	uint32_t tid;
+	struct lx_timer *c;
+	uint32_t tid = 0;
 
-	wf_spin_lock(&cpu_timers.lock);
+	lx_timer_lock();
 	c = find(id);
 	if (c && c->next && now >= c->next) {
 		int64_t n = c->interval ? 1 + (now - c->next) / c->interval : 1;
 
 		c->next = c->interval ? c->next + n * c->interval : 0;
 		signals = c->signals;
+		tid = c->tid;
 		info = (struct wf_siginfo){ .signo = c->signo, .code = LX_SI_TIMER };
 		info.timer.timer_id = id;
 		info.timer.overrun = (int)WF_MIN(n - 1, INT32_MAX);
@@ -223,9 +178,8 @@ void lx_timer_cpu_expired(int id)
 	}
 	if (c && c->next && now >= 0)
 		rest = c->next - now;
-	wf_spin_unlock(&cpu_timers.lock);
+	lx_timer_unlock();
 	if (signals) {
-		tid = lx_timer_target(id);
 		if (tid)
 			(void)lx_signal_post(tid, info.signo, &info);
 		else
@@ -233,9 +187,4 @@ void lx_timer_cpu_expired(int id)
 	}
 	if (rest)
 		set_kernels(id, rest);
-}
-
-void lx_timer_cpu_forget(void)
-{
-	__builtin_memset(&cpu_timers, 0, sizeof(cpu_timers));
 }

@@ -18,16 +18,17 @@ struct lx_sigevent {
 	int signo, notify, tid, pad[11];
 };
 
-/* Timers on the CPU clock of a thread; timercpu.c. Numbers are the kernel's, as for all timers. */
+/*
+ * Timers on the CPU clock of a thread; timercpu.c. Numbers are the kernel's, as for all timers. tid: of the thread that
+ * it signals, 0: the process.
+ */
 long lx_timer_cpu_create(struct lx_thread *clock, const struct lx_sigevent *ev, bool value_is_id,
-			 int *out_id);
+			 uint32_t tid, int *out_id);
 bool lx_timer_cpu_owns(int id);
 long lx_timer_cpu_gettime(int id, struct lx_timerspec *out);
 long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
 			  struct lx_timerspec *old);
-void lx_timer_cpu_delete(int id);
 /* For the door: as much wall-clock time has passed as CPU time was left, so the timer may have expired. */
 void lx_timer_cpu_expired(int id);
-void lx_timer_cpu_forget(void);
 
 #endif

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -144,6 +145,16 @@ static inline void wait_until_gone(pid_t tid)
 {
 	while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
 		sched_yield();
+}
+
+/* A pending signal of a timer that is stopped, set anew or deleted is taken back, as POSIX allows: since Linux 6.13. */
+static inline int kernel_drops_timer_signals(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 13));
 }
 
 static inline int64_t clock_ns(clockid_t clock)
