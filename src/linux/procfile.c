@@ -100,8 +100,7 @@ static char state_of(const struct lx_thread *t)
 	if (t == lx_self())
 		return 'R';
 	switch (wf_state_of(wf_load_acquire(&t->base.state))) {
-	case WF_PARKING:
-	case WF_PARKED:
+	case WF_PARKED: /* not while it is WF_PARKING: the list of waiters may not have it yet */
 		return 'S';
 	case WF_RUNNING:
 		return wf_load_relaxed(&t->base.wait_kind) == WF_WAIT_CALL ? state_in_call(t) : 'R';
