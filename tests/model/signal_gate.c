@@ -276,6 +276,9 @@ long signal_call(long nr, uint64_t a, uint64_t b, uint64_t c)
 		u->is_in_program = true;
 		model_expect(uc.reg[WF_UC_RIP] != SITE || uc.reg[WF_UC_RAX] == (uint64_t)nr,
 			     "another call is made than was interrupted");
+		/* None of those that are made here has such a result. */
+		model_expect(uc.reg[WF_UC_RIP] == SITE || uc.reg[WF_UC_RAX] != (uint64_t)nr,
+			     "a call that was not made returns its number");
 	} while (uc.reg[WF_UC_RIP] == SITE);
 	return (long)uc.reg[WF_UC_RAX];
 }

@@ -112,6 +112,36 @@ static void setup_ends_parked(void)
 	outside();
 }
 
+/* Whom it woke from a call finds that the other one took it: the call is made again, or interrupted by the next signal. */
+static void parks_for_two(void *self)
+{
+	model_expect(signal_call(NR_PARK, 0, 0, 0) == 0, "a handler with SA_RESTART ended a call");
+	spins_for_both(self);
+}
+
+static bool has_one(void *arg)
+{
+	(void)arg;
+	return nr_one;
+}
+
+static void one_to_process_two_to_target(void *arg)
+{
+	struct wf_siginfo two = { .signo = SIGUSR2, .code = SI_QUEUE };
+
+	signal_from_outside((void *)SIGUSR1);
+	(void)model_wait(has_one, NULL, WF_NEVER);
+	(void)lx_signal_post(lx_tid(target), SIGUSR2, &two);
+}
+
+static void setup_taken(void)
+{
+	cast_begin(2);
+	target = signal_thread(0, parks_for_two, 0);
+	other = signal_thread(1, unblocks, ONE);
+	machine_stranger(one_to_process_two_to_target, NULL);
+}
+
 /* Sent by a thread of the process, which blocks it. */
 static void setup_kill(void)
 {
@@ -235,6 +265,7 @@ MODEL(order, cast_check, 2, 1000);
 MODEL(blocks, cast_check, 1, 1000);
 MODEL(ends, cast_check, 1, 1000);
 MODEL(ends_parked, cast_check, 1, 1000);
+MODEL(taken, cast_check, 1, 1000);
 MODEL(kill, cast_check, 1, 1000);
 MODEL(kill_waited, cast_check, 1, 1000);
 MODEL(look_or_handler, cast_check, 1, 1000);
@@ -270,6 +301,11 @@ TEST(another_thread_gets_it_when_the_first_ends)
 {
 	model_verify(&model_ends);
 	model_verify(&model_ends_parked);
+}
+
+TEST(a_call_goes_on_when_another_thread_took_the_signal)
+{
+	model_verify(&model_taken);
 }
 
 TEST(what_a_thread_sends_to_the_process_arrives)
