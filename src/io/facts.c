@@ -177,6 +177,12 @@ static int64_t ask_timeout(int fd, int option)
 	return tv[0] * WF_SEC + tv[1] * WF_US;
 }
 
+/* A timeout is for those that wait. */
+static uint8_t without_need(const struct facts *f)
+{
+	return f->known & KNOWN_FLAGS && f->is_nonblocking ? KNOWN_RCVTIMEO | KNOWN_SNDTIMEO : 0;
+}
+
 /* Ask the kernel for what is not known of wanted. */
 static void ask(int fd, struct facts *out, uint8_t wanted)
 {
@@ -186,7 +192,9 @@ static void ask(int fd, struct facts *out, uint8_t wanted)
 	if (missing & KNOWN_FLAGS) {
 		flags = sys2(__NR_fcntl, fd, F_GETFL);
 		out->is_nonblocking = flags >= 0 && flags & O_NONBLOCK;
+		out->known |= KNOWN_FLAGS;
 	}
+	missing &= (uint8_t)~without_need(out);
 	if (missing & KNOWN_PROTOCOL) {
 		int protocol = 0, len = sizeof(protocol);
 
@@ -265,6 +273,7 @@ struct wf_fd_facts wf_fd_facts(int fd, uint32_t events)
 	bool is_kept = load_facts(e, &facts);
 	uint8_t wanted = facts_for(events, wf_fd_kind(fd), is_kept);
 
+	wanted &= (uint8_t)~without_need(&facts);
 	if ((facts.known & wanted) != wanted) {
 		ask(fd, &facts, wanted);
 		if (is_kept)
