@@ -380,7 +380,7 @@ void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 	 */
 	if ((mask | LX_UNBLOCKABLE) != ~0ull) {
 		closed = mask & ~t->sig_shown_mask;
-		wf_store_seq_cst(&t->sig_shown_mask, mask);
+		wf_store_release(&t->sig_shown_mask, mask); /* the store of sig_mask orders it */
 		if (t->is_mask_unknown) {
 			wf_store_seq_cst(&t->is_mask_unknown, false);
 			if (t == lx.main)
@@ -389,6 +389,7 @@ void lx_signal_set_mask(struct lx_thread *t, uint64_t mask)
 		}
 	}
 	mask &= ~LX_UNBLOCKABLE;
+	/* our masks before our look at what is pending; who sends adds first, then looks at masks */
 	wf_store_seq_cst(&t->sig_mask, mask);
 	if (opened && (wf_load_seq_cst(&lx.parked) & opened || wf_load_seq_cst(&lx.nr_unparking)))
 		lx_signal_unpark_and_wait(opened);
@@ -405,7 +406,7 @@ void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 	t->sig_shown_mask = parent ? parent->sig_shown_mask : 0;
 	t->is_mask_unknown = parent && parent->is_mask_unknown;
 	t->sig_awaited = 0;
-	wf_store_seq_cst(&t->is_paced, false);
+	wf_store_relaxed(&t->is_paced, false);
 	t->has_saved_mask = false;
 	t->altstack = (struct wf_stack_t){ .flags = SS_DISABLE };
 	t->fp_room = NULL;
@@ -413,9 +414,9 @@ void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent)
 
 void lx_signal_thread_exit(struct lx_thread *t)
 {
-	wf_store_seq_cst(&t->is_mask_unknown, false);
-	wf_store_seq_cst(&t->sig_shown_mask, ~0ull);
-	wf_store_seq_cst(&t->sig_mask, ~0ull);
+	wf_store_release(&t->is_mask_unknown, false);
+	wf_store_release(&t->sig_shown_mask, ~0ull);
+	wf_store_seq_cst(&t->sig_mask, ~0ull); /* as in lx_signal_set_mask() */
 	lx_pending_close(&t->pending);
 	lx_signal_retarget(~0ull);
 	if (t->fp_room)

@@ -21,7 +21,7 @@ void lx_pending_init(struct lx_pending *p, uint32_t owner)
 {
 	p->lock = (struct wf_spin){ 0 };
 	p->owner = owner;
-	wf_store_seq_cst(&p->set, 0ull);
+	wf_store_relaxed(&p->set, 0ull);
 	wf_list_init(&p->queue);
 }
 

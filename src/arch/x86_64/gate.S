@@ -440,7 +440,7 @@ FUNC(wf_arch_copy)
 	.cfi_startproc
 	movq	%rdx, %rcx
 LABEL(wf_arch_copy_begin)
-	cmpq	$64, %rcx		# a string instruction takes as long to start as all of this
+	cmpq	$128, %rcx		# a string instruction takes as long to start as all of this
 	ja	3f
 1:	subq	$8, %rcx
 	jb	2f
