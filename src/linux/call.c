@@ -202,8 +202,11 @@ void wf_linux_enter(struct wf_frame *f)
 	long (*handler)(struct wf_frame *) = f->nr < LX_MAX_NR ? lx_table[f->nr].handler : NULL;
 	long ret;
 
-	k->cur->keeps_vectors = f->resume >> WF_FRAME_KEEPS_BIT;
-	f->resume &= ~(1ull << WF_FRAME_KEEPS_BIT);
+	k->cur->keeps_vectors = false;
+	if (WF_UNLIKELY(f->resume & 1ull << WF_FRAME_KEEPS_BIT)) {
+		k->cur->keeps_vectors = true;
+		f->resume &= ~(1ull << WF_FRAME_KEEPS_BIT);
+	}
 	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
 	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
 	if (wf_is_shuffled()) {
