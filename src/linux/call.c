@@ -57,8 +57,11 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 /* Bits of the attention word that would end the call at once; a kernel thread of its own it gets right here. */
 static void forget_resched(struct lx_thread *self)
 {
-	uint32_t seen = wf_fetch_and(&self->base.attention, ~(WF_ATT_RESCHED | WF_ATT_BIND));
+	const uint32_t bits = WF_ATT_RESCHED | WF_ATT_BIND;
+	uint32_t seen = wf_load_relaxed(&self->base.attention) & bits;
 
+	if (seen)
+		seen = wf_fetch_and(&self->base.attention, ~bits);
 	if (WF_UNLIKELY(seen & WF_ATT_BIND))
 		lx_bind_rethink(self, true);
 }
