@@ -184,7 +184,27 @@ long sysc_setfsid(struct wf_frame *f)
 	return lx_bind_call(f);
 }
 
-/* keyctl, add_key, request_key: those that change what the thread itself has. */
+static long ring_id(int ring)
+{
+	return sys3(__NR_keyctl, KEYCTL_GET_KEYRING_ID, ring, 0);
+}
+
+/* The kernel makes these when they are first named, for the kernel thread that does it; before, all have the same. */
+static bool makes_ring(int ring)
+{
+	switch (ring) {
+	case KEY_SPEC_THREAD_KEYRING:
+		return true;
+	case KEY_SPEC_PROCESS_KEYRING:
+		return ring_id(ring) < 0;
+	case KEY_SPEC_SESSION_KEYRING:
+		return ring_id(ring) == ring_id(KEY_SPEC_USER_SESSION_KEYRING);
+	default:
+		return false;
+	}
+}
+
+/* keyctl, add_key, request_key: those that change what the thread itself has. Any number of keyctl may be a ring. */
 long sysc_keys(struct wf_frame *f)
 {
 	int op = (int)WF_ARG0(f);
@@ -192,16 +212,16 @@ long sysc_keys(struct wf_frame *f)
 
 	switch (f->nr) {
 	case __NR_add_key:
-		is_own = (int)WF_ARG4(f) == KEY_SPEC_THREAD_KEYRING;
+		is_own = makes_ring((int)WF_ARG4(f));
 		break;
 	case __NR_request_key:
-		is_own = (int)WF_ARG3(f) == KEY_SPEC_THREAD_KEYRING;
+		is_own = makes_ring((int)WF_ARG3(f));
 		break;
 	default:
 		is_own = op == KEYCTL_JOIN_SESSION_KEYRING || op == KEYCTL_SET_REQKEY_KEYRING ||
-			 op == KEYCTL_ASSUME_AUTHORITY ||
-			 (int)WF_ARG1(f) == KEY_SPEC_THREAD_KEYRING ||
-			 (int)WF_ARG2(f) == KEY_SPEC_THREAD_KEYRING;
+			 op == KEYCTL_ASSUME_AUTHORITY || makes_ring((int)WF_ARG1(f)) ||
+			 makes_ring((int)WF_ARG2(f)) || makes_ring((int)WF_ARG3(f)) ||
+			 makes_ring((int)WF_ARG4(f));
 	}
 	return is_own ? lx_bind_call(f) : lx_blocking(f, false);
 }
