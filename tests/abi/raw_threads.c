@@ -28,6 +28,8 @@ struct raw {
 	int handled_by;
 	unsigned long fs;
 	char *stack;
+	char rseq[32] __attribute__((aligned(32)));
+	long rseq_rets[4];
 };
 
 static long call(long nr, long a, long b, long c, long d)
@@ -54,6 +56,16 @@ static void give_turn(struct raw *r, uint32_t next)
 	(void)call(SYS_futex, (long)&r->turn, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0);
 }
 
+/* An area for restartable sequences, which nobody has given it. */
+static void use_rseq(struct raw *r)
+{
+	static const int flags[4] = { 0, 0, 1, 1 }; /* 1: takes it back */
+
+	for (int i = 0; i < 4; i++)
+		r->rseq_rets[i] = call(SYS_rseq, (long)r->rseq, sizeof(r->rseq), flags[i],
+				       0x12345678);
+}
+
 static int runs(void *arg)
 {
 	struct raw *r = arg;
@@ -61,6 +73,7 @@ static int runs(void *arg)
 	r->own = (pid_t)call(SYS_gettid, 0, 0, 0, 0);
 	r->process = (pid_t)call(SYS_getpid, 0, 0, 0, 0);
 	(void)call(SYS_arch_prctl, ARCH_GET_FS, (long)&r->fs, 0, 0);
+	use_rseq(r);
 	(void)call(SYS_read, r->fds[0], (long)&r->got, 1, 0);
 	for (uint32_t i = 0; i < TURNS; i++) {
 		wait_while(&r->turn, 0, FUTEX_PRIVATE_FLAG);
@@ -110,6 +123,12 @@ static void end(struct raw *r, unsigned long fs)
 	CHECK_EQ(r->got, 'x');
 	CHECK_EQ(r->handled_by, tid);
 	CHECK_EQ(r->fs, fs);
+	if (r->rseq_rets[0] != -ENOSYS && r->rseq_rets[0] != -EPERM) {
+		CHECK_EQ(r->rseq_rets[0], 0);
+		CHECK_EQ(r->rseq_rets[1], -EBUSY);
+		CHECK_EQ(r->rseq_rets[2], 0);
+		CHECK_EQ(r->rseq_rets[3], -EINVAL);
+	}
 	wait_until_gone(tid);
 	munmap(r->stack, STACK_BYTES);
 	close(r->fds[0]);
