@@ -30,6 +30,7 @@
 #define FIRST_REGION_SLOTS 16u
 #define MAX_REGIONS 4096u
 #define MAX_SIZES 16u
+#define PLAIN_PLACE_BITS 8
 
 enum slot_state {
 	SLOT_UNUSED, /* no access yet */
@@ -59,17 +60,17 @@ struct size {
 	struct slot *free;
 	struct region *fresh; /* the region that still has UNUSED slots, or NULL */
 	uint32_t next_slots;  /* of the next region */
-	uint32_t nr_plain;    /* mapped as libc asked for it */
 };
 
 static struct {
 	struct wf_spin lock;
 	uint32_t nr_regions;
 	uint32_t nr_sizes;
-	uint32_t nr_plain; /* (a) of all sizes */
-	uint32_t is_off;   /* (a) no guard regions here */
-	uintptr_t lowest;  /* (a) 0: no region */
-	uintptr_t highest; /* (a) */
+	uint32_t nr_plain;                      /* (a) mapped as libc asked for it */
+	uint32_t is_off;                        /* (a) no guard regions here */
+	uintptr_t lowest;                       /* (a) 0: no region */
+	uintptr_t highest;                      /* (a) */
+	uint32_t plain[1u << PLAIN_PLACE_BITS]; /* (a) as nr_plain, by size */
 	struct size sizes[MAX_SIZES];
 	struct region *regions[MAX_REGIONS]; /* by address */
 } stacks;
@@ -243,23 +244,28 @@ static uintptr_t get(size_t bytes)
 	return s ? s->base : 0;
 }
 
-/* One more, or one less, that the kernel has as libc mapped it. What only has the size of one may be counted off too. */
-static void count_plain(size_t bytes, int change)
+/* Sizes that share a place are counted together. */
+static uint32_t *plain_of(size_t bytes)
 {
-	struct size *size = NULL;
+	return &stacks.plain[(uint32_t)(bytes / WF_PAGE) * 2654435769u >> (32 - PLAIN_PLACE_BITS)];
+}
 
-	wf_spin_lock(&stacks.lock);
-	if (change > 0)
-		size = size_of(bytes);
-	else
-		for (uint32_t i = 0; i < stacks.nr_sizes; i++)
-			if (stacks.sizes[i].bytes == bytes && stacks.sizes[i].nr_plain)
-				size = &stacks.sizes[i];
-	if (size) {
-		size->nr_plain += (uint32_t)change;
-		wf_store_relaxed(&stacks.nr_plain, stacks.nr_plain + (uint32_t)change);
-	}
-	wf_spin_unlock(&stacks.lock);
+static void count_mapped(size_t bytes)
+{
+	(void)wf_fetch_add(plain_of(bytes), 1u);
+	(void)wf_fetch_add(&stacks.nr_plain, 1u);
+}
+
+/* What only has the size of a stack may be counted off, too. */
+static void count_unmapped(size_t bytes)
+{
+	uint32_t *nr = plain_of(bytes), seen = wf_load_relaxed(nr);
+
+	while (seen)
+		if (wf_cas(nr, &seen, seen - 1)) {
+			(void)wf_fetch_sub(&stacks.nr_plain, 1u);
+			return;
+		}
 }
 
 long sysc_mmap(struct wf_frame *f)
@@ -282,7 +288,7 @@ long sysc_mmap(struct wf_frame *f)
 	}
 	addr = (uintptr_t)lx_raw(f);
 	if (is_stack && (long)addr > 0)
-		count_plain(bytes, 1);
+		count_mapped(bytes);
 	if (WF_UNLIKELY(flags & MAP_SHARED))
 		lx_heir_mapped(f);
 	return (long)addr;
@@ -342,8 +348,7 @@ long sysc_munmap(struct wf_frame *f)
 	struct slot *s;
 
 	if (is_elsewhere(addr, bytes)) {
-		if (wf_load_relaxed(&stacks.nr_plain))
-			count_plain(bytes, -1);
+		count_unmapped(bytes);
 		return lx_raw(f);
 	}
 	wf_spin_lock(&stacks.lock);

@@ -210,6 +210,21 @@ static int nr_mappings(void)
 	return nr;
 }
 
+/* Each greater than those that libc has kept. */
+static void use_many_sizes(void)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	for (size_t i = 0; i < 20; i++) {
+		CHECK_PT(pthread_attr_setstacksize(&attr, (64 + 16 * i) << 10));
+		CHECK_PT(pthread_create(&t, &attr, ends, NULL));
+		join(t);
+	}
+	pthread_attr_destroy(&attr);
+}
+
 /* Who has ended keeps its stack until it is joined. */
 static void end_and_wait(void)
 {
@@ -249,6 +264,7 @@ int main(void)
 	CHECK(null_fd >= 0);
 	CHECK_PT(pthread_create(&t, NULL, sweeps, NULL));
 	join(t);
+	use_many_sizes();
 	end_and_wait();
 	ok("ended and not joined");
 	gather_crowd();
