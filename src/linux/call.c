@@ -49,8 +49,8 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 		wf_fetch_sub(&lx.nr_held, 1u);
 	if (WF_UNLIKELY(ret < 0))
 		lx_signal_take_raised(ret);
+	wf_store_relaxed(&self->base.wait_kind, (uint8_t)WF_WAIT_NONE);
 	wf_call_leave();
-	self->base.wait_kind = WF_WAIT_NONE;
 	return ret;
 }
 

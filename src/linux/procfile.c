@@ -91,6 +91,10 @@ static char state_in_call(const struct lx_thread *t)
 	path[f.len] = 0;
 	if (read_text(path, text, sizeof(text)) < 0)
 		return 'R';
+	/* Not that of a kernel thread that has nothing to do since. */
+	if (wf_load_acquire(&t->base.kthread) != k ||
+	    wf_load_relaxed(&t->base.wait_kind) != WF_WAIT_CALL)
+		return 'R';
 	p = behind_name(text);
 	return *p == ' ' ? p[1] : 'R';
 }
