@@ -355,7 +355,7 @@ uint32_t lx_timer_target(int timer_id);
 void lx_timer_taken(const struct wf_siginfo *info);
 /* By the door, which empties a queue that a fast timer fills: a second signal of it came after the beginning. */
 void lx_timer_drain_begin(void);
-bool lx_timer_is_back(int timer_id);
+bool lx_timer_is_back(const struct wf_siginfo *info);
 void lx_timer_forget(void);
 /* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
 void lx_credentials_answer(struct wf_kthread *k);

@@ -97,7 +97,7 @@ void lx_door_drain(void)
 		const uint64_t bit = lx_bit((int)sig);
 
 		if (info.code == SI_TIMER) {
-			if (lx_timer_is_back(info.timer.timer_id))
+			if (lx_timer_is_back(&info))
 				later |= bit;
 		} else if (sig < LX_FIRST_REALTIME) {
 			later |= twice & bit;

@@ -32,7 +32,7 @@ void lx_signal_park(int sig)
 	lx_timer_drain_begin();
 	while (sys4(__NR_rt_sigtimedwait, &bit, &info, &now, sizeof(bit)) == sig) {
 		(void)lx_pending_add(&lx.shared, 0, sig, &info, false);
-		if (info.code == SI_TIMER && lx_timer_is_back(info.timer.timer_id))
+		if (info.code == SI_TIMER && lx_timer_is_back(&info))
 			break;
 	}
 	while (lx_pending_take(&lx.shared, bit, &info)) {

@@ -30,6 +30,11 @@ struct timerval_k {
 	} interval, value;
 };
 
+/* What is known of a timer before it is stopped; see struct lx_timer. */
+struct past {
+	uint32_t begun, ended, clean;
+};
+
 static uint32_t drains; /* (o) the door's: how many there were */
 
 /* A timer of the kernel's that we could not write down is none. */
@@ -41,6 +46,15 @@ static long remember(int id, int signo, uint32_t tid)
 		return 0;
 	(void)sys1(__NR_timer_delete, id);
 	return -EAGAIN;
+}
+
+static long hand_out(struct wf_frame *f, int id)
+{
+	if (wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id)) == 0)
+		return 0;
+	(void)sys1(__NR_timer_delete, id);
+	lx_timer_remove(id);
+	return -EFAULT;
 }
 
 static long create_on_cpu(struct wf_frame *f, struct lx_thread *clock)
@@ -60,7 +74,7 @@ static long create_on_cpu(struct wf_frame *f, struct lx_thread *clock)
 			return -EINVAL;
 	}
 	ret = lx_timer_cpu_create(clock, &ev, !WF_ARG1(f), tid, &id);
-	return ret < 0 ? ret : wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
+	return ret < 0 ? ret : hand_out(f, id);
 }
 
 long sysc_timer_create(struct wf_frame *f)
@@ -89,7 +103,7 @@ long sysc_timer_create(struct wf_frame *f)
 		return -EFAULT;
 	if (ev.notify != SIGEV_THREAD_ID) {
 		ret = lx_raw(f);
-		if (ret == 0 && ev.notify == SIGEV_SIGNAL &&
+		if (ret == 0 && ev.notify != SIGEV_NONE &&
 		    wf_arch_copy(&id, (const void *)WF_ARG2(f), sizeof(id)) == 0)
 			ret = remember(id, ev.signo, 0);
 		return ret;
@@ -101,7 +115,7 @@ long sysc_timer_create(struct wf_frame *f)
 	ret = sys3(__NR_timer_create, WF_ARG0(f), &ev, &id);
 	if (ret == 0)
 		ret = remember(id, ev.signo, tid);
-	return ret < 0 ? ret : wf_arch_copy((void *)WF_ARG2(f), &id, sizeof(id));
+	return ret < 0 ? ret : hand_out(f, id);
 }
 
 /* Of the process, and blocked by all: the kernel shall keep it, with its overruns. */
@@ -135,70 +149,89 @@ static long set(int id, int flags, const struct lx_timerspec *fresh, struct lx_t
 	return sys4(__NR_timer_settime, id, flags, fresh, old);
 }
 
-/* It runs from here on, or will: counted twice, for who stops it in between. */
-static void count_armed(int id)
+static void count_begun(int id)
 {
 	struct lx_timer *t;
 
 	lx_timer_lock();
 	t = lx_timer_find(id);
 	if (t)
-		t->armed++;
+		t->begun++;
 	lx_timer_unlock();
 }
 
-/* False: it has not run since nothing of it was left. *out_armed is for set_clean(). */
-static bool is_dirty(int id, uint32_t *out_armed)
+static void count_ended(int id)
 {
+	struct lx_timer *t;
+
+	lx_timer_lock();
+	t = lx_timer_find(id);
+	if (t)
+		t->ended++;
+	lx_timer_unlock();
+}
+
+/* A timer that never sent a signal may be unknown: it is taken for one that was set once. */
+static struct past look_at(int id)
+{
+	struct past past = { .begun = 1, .ended = 1 };
 	const struct lx_timer *t;
-	bool is;
 
 	lx_timer_lock();
 	t = lx_timer_find(id);
-	is = !t ||
-	     t->armed != t->clean; /* who set it up before there were threads is not in the table */
-	*out_armed = t ? t->armed : 0;
+	if (t)
+		past = (struct past){ t->begun, t->ended, t->clean };
 	lx_timer_unlock();
-	return is;
+	return past;
 }
 
-static void set_clean(int id, uint32_t armed)
+/* Others that are setting it to run may be on either side of us: theirs are not counted. */
+static void set_clean(int id, const struct past *past)
 {
 	struct lx_timer *t;
 
 	lx_timer_lock();
 	t = lx_timer_find(id);
-	if (t)
-		t->clean = armed;
+	if (t) {
+		t->clean = past->ended;
+		t->overrun = 0;
+	}
 	lx_timer_unlock();
+}
+
+static void drop_sent(int id)
+{
+	lx_door_pass();
+	lx_signal_drop_timer(id);
 }
 
 /*
  * The timer stands still, and nothing of it comes any more. The pass of the door is what takes time, so it is only
  * made if a signal may have been sent: the kernel reads what is left before it stops the timer, which may
- * end in between.
+ * end in between. Set to run more than once, it may have sent one before the last time.
  */
-static long stop(int id, struct lx_timerspec *old)
+static long stop(int id, struct lx_timerspec *old, struct past *out_past)
 {
 	const struct lx_timerspec zero = { 0 };
-	uint32_t armed;
-	bool was_dirty = is_dirty(id, &armed), has_sent = true;
-	int64_t begin = was_dirty ? wf_now() : 0;
+	struct past past = look_at(id);
+	uint32_t nr_set = past.begun - past.clean;
+	int64_t begin = nr_set ? wf_now() : 0, took;
 	long ret = set(id, 0, &zero, old);
 
+	*out_past = past;
 	if (ret < 0)
 		return ret;
-	if (was_dirty && is_zero(&old->interval)) {
-		int64_t took = (wf_now() - begin) * MAX_CLOCK_RATE;
-
-		has_sent = old->value.tv_sec <= took / WF_SEC &&
-			   old->value.tv_sec * WF_SEC + old->value.tv_nsec <= took;
+	if (look_at(id).begun != past.begun)
+		nr_set = 2;
+	if (nr_set == 1 && is_zero(&old->interval)) {
+		took = (wf_now() - begin) * MAX_CLOCK_RATE;
+		if (old->value.tv_sec > took / WF_SEC ||
+		    old->value.tv_sec * WF_SEC + old->value.tv_nsec > took)
+			nr_set = 0;
 	}
-	if (was_dirty && has_sent) {
-		lx_door_pass();
-		lx_signal_drop_timer(id);
-	}
-	set_clean(id, armed);
+	if (nr_set)
+		drop_sent(id);
+	set_clean(id, &past);
 	return 0;
 }
 
@@ -206,14 +239,14 @@ long sysc_timer_delete(struct wf_frame *f)
 {
 	int id = (int)WF_ARG0(f);
 	struct lx_timerspec old;
-	long stopped = stop(id, &old), ret = lx_raw(f);
+	struct past past;
+	long stopped = stop(id, &old, &past), ret = lx_raw(f);
 
 	if (ret < 0)
 		return ret;
-	if (stopped < 0) { /* the clock is that of a thread that has ended */
-		lx_door_pass();
-		lx_signal_drop_timer(id);
-	}
+	/* The clock is that of a thread that has ended; or somebody set it again meanwhile. */
+	if (stopped < 0 || look_at(id).begun != past.ended)
+		drop_sent(id);
 	lx_timer_remove(id);
 	return 0;
 }
@@ -223,6 +256,7 @@ long sysc_timer_settime(struct wf_frame *f)
 {
 	struct lx_timerspec old, fresh, stopped;
 	int id = (int)WF_ARG0(f);
+	struct past past;
 	long ret;
 
 	if (!WF_ARG2(f))
@@ -232,13 +266,13 @@ long sysc_timer_settime(struct wf_frame *f)
 	if (!is_valid(&fresh.value) || !is_valid(&fresh.interval))
 		return -EINVAL;
 	expect(id);
-	ret = stop(id, &old);
+	ret = stop(id, &old, &past);
 	if (ret < 0)
 		return ret;
 	if (!is_zero(&fresh.value) || !is_zero(&fresh.interval)) {
-		count_armed(id);
+		count_begun(id);
 		ret = set(id, (int)WF_ARG1(f), &fresh, &stopped);
-		count_armed(id);
+		count_ended(id);
 	}
 	if (ret < 0)
 		return ret;
@@ -285,18 +319,39 @@ void lx_timer_drain_begin(void)
 	drains++;
 }
 
-bool lx_timer_is_back(int timer_id)
+/* One from before the first thread. Its number may be anything that the sender of a signal made up. */
+static void adopt(const struct wf_siginfo *info)
+{
+	const struct lx_timer fresh = {
+		.id = info->timer.timer_id,
+		.signo = info->signo,
+		.drain = drains,
+		.begun = 1,
+		.ended = 1,
+	};
+	struct lx_timerspec spec;
+
+	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0 || !lx_timer_add(&fresh))
+		return;
+	/* Whoever deleted it before that did not find it in the table. */
+	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0)
+		lx_timer_remove(fresh.id);
+}
+
+bool lx_timer_is_back(const struct wf_siginfo *info)
 {
 	bool is_back = false;
 	struct lx_timer *t;
 
 	lx_timer_lock();
-	t = lx_timer_find(timer_id);
+	t = lx_timer_find(info->timer.timer_id);
 	if (t) {
 		is_back = t->drain == drains;
 		t->drain = drains;
 	}
 	lx_timer_unlock();
+	if (!t)
+		adopt(info);
 	return is_back;
 }
 

@@ -34,18 +34,6 @@ bool lx_timer_cpu_owns(int id)
 	return is_ours;
 }
 
-/* rest 0: stop it. */
-static void set_kernels(int id, int64_t rest)
-{
-	struct lx_timerspec spec = { 0 };
-
-	if (rest) {
-		rest = WF_MAX(rest, RECHECK_NS);
-		spec.value = (struct __kernel_timespec){ rest / WF_SEC, rest % WF_SEC };
-	}
-	(void)sys4(__NR_timer_settime, id, 0, &spec, NULL);
-}
-
 long lx_timer_cpu_create(struct lx_thread *clock, const struct lx_sigevent *ev, bool value_is_id,
 			 uint32_t tid, int *out_id)
 {
@@ -91,9 +79,15 @@ static int64_t now_of(uint32_t clock_tid)
 	return t ? wf_account_cpu_ns(&t->base) : -1;
 }
 
+/* now < 0: it never expires. */
+static int64_t rest_of(int64_t next, int64_t now)
+{
+	return next && now >= 0 ? WF_MAX(next - now, 1) : 0;
+}
+
 static void show(const struct lx_timer *c, int64_t now, struct lx_timerspec *out)
 {
-	int64_t rest = c->next && now >= 0 ? WF_MAX(c->next - now, 1) : 0;
+	int64_t rest = rest_of(c->next, now);
 
 	*out = (struct lx_timerspec){
 		.interval = { c->interval / WF_SEC, c->interval % WF_SEC },
@@ -114,6 +108,43 @@ static uint32_t clock_of(int id)
 	return tid;
 }
 
+/* rest 0: stop it. */
+static void set_kernels(int id, int64_t rest)
+{
+	struct lx_timerspec spec = { 0 };
+
+	if (rest) {
+		rest = WF_MAX(rest, RECHECK_NS);
+		spec.value = (struct __kernel_timespec){ rest / WF_SEC, rest % WF_SEC };
+	}
+	(void)sys4(__NR_timer_settime, id, 0, &spec, NULL);
+}
+
+/* 0: it does not run. */
+static int64_t next_of(int id)
+{
+	struct lx_timer *c;
+	int64_t next;
+
+	lx_timer_lock();
+	c = find(id);
+	next = c ? c->next : 0;
+	lx_timer_unlock();
+	return next;
+}
+
+/* To what was decided under the lock. What another one decided since may be overwritten now: then it is set again. */
+static void follow(int id, int64_t next, int64_t now)
+{
+	int64_t fresh;
+
+	set_kernels(id, rest_of(next, now));
+	while ((fresh = next_of(id)) != next) {
+		next = fresh;
+		set_kernels(id, rest_of(next, now_of(clock_of(id))));
+	}
+}
+
 long lx_timer_cpu_gettime(int id, struct lx_timerspec *out)
 {
 	int64_t now = now_of(clock_of(id));
@@ -130,7 +161,7 @@ long lx_timer_cpu_gettime(int id, struct lx_timerspec *out)
 long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
 			  struct lx_timerspec *old)
 {
-	int64_t now = now_of(clock_of(id)), next, rest = 0;
+	int64_t now = now_of(clock_of(id)), next;
 	struct lx_timer *c;
 
 	if (!is_valid(&fresh->value) || !is_valid(&fresh->interval))
@@ -146,18 +177,17 @@ long lx_timer_cpu_settime(int id, int flags, const struct lx_timerspec *fresh,
 		show(c, now, old);
 		c->next = next;
 		c->interval = ns_of(&fresh->interval);
-		rest = next ? WF_MAX(next - now, 1) : 0;
 	}
 	lx_timer_unlock();
 	if (!c)
 		return -EINVAL;
-	set_kernels(id, rest);
+	follow(id, next, now);
 	return 0;
 }
 
 void lx_timer_cpu_expired(int id)
 {
-	int64_t now = now_of(clock_of(id)), rest = 0;
+	int64_t now = now_of(clock_of(id)), next = 0;
 	struct wf_siginfo info = { 0 };
 	bool signals = false;
 	struct lx_timer *c;
@@ -176,8 +206,8 @@ void lx_timer_cpu_expired(int id)
 		info.timer.overrun = (int)WF_MIN(n - 1, INT32_MAX);
 		info.timer.value = c->value;
 	}
-	if (c && c->next && now >= 0)
-		rest = c->next - now;
+	if (c)
+		next = c->next;
 	lx_timer_unlock();
 	if (signals) {
 		if (tid)
@@ -185,6 +215,6 @@ void lx_timer_cpu_expired(int id)
 		else
 			lx_signal_process(info.signo, &info, NULL);
 	}
-	if (rest)
-		set_kernels(id, rest);
+	if (next && now >= 0)
+		follow(id, next, now);
 }

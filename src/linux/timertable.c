@@ -85,8 +85,10 @@ bool lx_timer_add(const struct lx_timer *fresh)
 		room = table.room;
 		fits = 2 * (table.nr + 1) <= room;
 		if (fits) {
-			*place_of(fresh->id) = *fresh;
-			table.nr++;
+			struct lx_timer *t = place_of(fresh->id);
+
+			table.nr += !t->signo;
+			*t = *fresh;
 		}
 		lx_timer_unlock();
 		if (fits || !grow(room))

@@ -14,8 +14,8 @@ struct lx_timer {
 	uint32_t tid;   /* of the thread that it is for, 0: the process */
 	int overrun;    /* of the last signal that was taken */
 	uint32_t drain; /* the last that took a signal of it */
-	/* Counted before and after it is set to run; clean: the count when it stood still and nothing of it was left. */
-	uint32_t armed, clean;
+	/* How often it was set to run: before and after each; clean: how many of these nothing is left of. */
+	uint32_t begun, ended, clean;
 	/* On the CPU clock of a thread: */
 	uint32_t clock_tid; /* whose time; 0: on another clock, all below is unused */
 	bool signals;

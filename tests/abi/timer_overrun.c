@@ -59,6 +59,7 @@ static void check_overrun(int sig, int for_thread)
 	sleep_ns(2 * interval);
 	arm(timer, 0);
 	CHECK(takes_nothing(&set));
+	CHECK_EQ(timer_getoverrun(timer), 0);
 	arm(timer, interval);
 	sleep_ns(2 * interval);
 	CHECK_SYS(timer_delete(timer));
@@ -81,10 +82,35 @@ static void *body(void *arg)
 	return arg;
 }
 
+/* From before there are threads; faster than anybody could take its signals. */
+static void early(void)
+{
+	struct timespec limit = { 60, 0 };
+	siginfo_t info;
+	timer_t timer;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	timer = make(SIGRTMIN + 1, 0);
+	arm(timer, 2000);
+	join(start(nothing, NULL));
+	for (int i = 0; i < 3; i++) {
+		sleep_ns(interval);
+		CHECK_EQ(sigtimedwait(&set, &info, &limit), SIGRTMIN + 1);
+		CHECK_EQ(timer_getoverrun(timer), info.si_overrun);
+	}
+	arm(timer, 0);
+	CHECK(takes_nothing(&set));
+	CHECK_SYS(timer_delete(timer));
+	ok("from before the first thread");
+}
+
 int main(void)
 {
 	signal(SIGALRM, SIG_DFL);
-	join(start(nothing, NULL));
+	early();
 	body(NULL);
 	ok("on main");
 	return finish();

@@ -37,7 +37,7 @@ void lx_timer_drain_begin(void)
 {
 }
 
-bool lx_timer_is_back(int timer_id)
+bool lx_timer_is_back(const struct wf_siginfo *info)
 {
 	return false;
 }
