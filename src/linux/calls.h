@@ -38,6 +38,7 @@ long sysc_futex_wake(struct wf_frame *f);
 WF_PARKS long sysc_get_robust_list(struct wf_frame *f);
 WF_PARKS long sysc_getpriority(struct wf_frame *f);
 WF_PARKS long sysc_gettid(struct wf_frame *f);
+WF_PARKS long sysc_io_pgetevents(struct wf_frame *f);
 WF_PARKS long sysc_io_uring_enter(struct wf_frame *f);
 WF_PARKS long sysc_io_uring_register(struct wf_frame *f);
 WF_PARKS long sysc_io_uring_setup(struct wf_frame *f);

@@ -13,10 +13,12 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/masked.h"
 #include "base/fmt.h"
 #include "sys/uring.h"
 
 #include <fcntl.h>
+#include <linux/time_types.h>
 
 #define TIED_TO_A_TASK                                                                             \
 	(SYS_URING_SETUP_SINGLE_ISSUER | SYS_URING_SETUP_DEFER_TASKRUN |                           \
@@ -78,17 +80,52 @@ long sysc_io_uring_register(struct wf_frame *f)
 	}
 }
 
+/* As long as there is no time: completions that are there, or EINTR. */
+static long look_for_completions(const long args[6])
+{
+	struct __kernel_timespec none = { 0 };
+	struct sys_uring_getevents_arg ext = { .ts = (uintptr_t)&none };
+	long ret = sys6(__NR_io_uring_enter, args[0], args[1], args[2],
+			args[3] | SYS_URING_ENTER_EXT_ARG, &ext, sizeof(ext));
+
+	if (ret == -ETIME)
+		return -EINTR;
+	if (ret != -EINVAL)
+		return ret;
+	/* Linux 5.10 knows no time: nothing is waited for, and nobody knows whether there is enough. */
+	ret = sys6(__NR_io_uring_enter, args[0], args[1], 0, args[3], NULL, 0);
+	return ret ? ret : -EINTR;
+}
+
 /*
  * What was submitted ends with the kernel thread that did it. Who only waits has looked for completions before,
  * as a rule, and found none; what is submitted with a wait may be over at once.
  */
 long sysc_io_uring_enter(struct wf_frame *f)
 {
-	bool only_waits = WF_ARG1(f) == 0 && WF_ARG2(f) != 0 &&
-			  WF_ARG3(f) & SYS_URING_ENTER_GETEVENTS;
+	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
+			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
+	struct sys_uring_getevents_arg ext;
+	struct lx_masked how = { .mask = (const void *)WF_ARG4(f),
+				 .bytes = WF_ARG5(f),
+				 .look = look_for_completions,
+				 .is_certain = WF_ARG1(f) == 0 };
 
 	wf_kthread_tie();
-	return lx_blocking(f, only_waits);
+	if (WF_ARG2(f) == 0 || !(WF_ARG3(f) & SYS_URING_ENTER_GETEVENTS))
+		return lx_blocking(f, false);
+	if (WF_ARG3(f) & SYS_URING_ENTER_EXT_ARG) {
+		if (WF_ARG3(f) & SYS_URING_ENTER_EXT_ARG_REG || WF_ARG5(f) != sizeof(ext) ||
+		    wf_arch_copy(&ext, (const void *)WF_ARG4(f), sizeof(ext)) < 0)
+			return lx_blocking(f, how.is_certain);
+		how.mask = (const void *)ext.sigmask;
+		how.bytes = ext.sigmask_bytes;
+		ext.sigmask = 0;
+		args[4] = (long)&ext;
+	} else {
+		args[4] = 0;
+	}
+	return lx_masked_wait(f, args, &how);
 }
 
 static bool is_ring(const char *name)

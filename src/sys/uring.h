@@ -29,7 +29,9 @@ enum sys_uring_setup {
 
 enum sys_uring_enter {
 	SYS_URING_ENTER_GETEVENTS = 1u << 0,
+	SYS_URING_ENTER_EXT_ARG = 1u << 3, /* Linux 5.11 */
 	SYS_URING_ENTER_REGISTERED_RING = 1u << 4,
+	SYS_URING_ENTER_EXT_ARG_REG = 1u << 6,
 };
 
 enum sys_uring_register {
@@ -44,6 +46,12 @@ enum sys_uring_register {
 #define SYS_URING_REGISTERED_MAX 16 /* a kernel thread may register */
 #define SYS_URING_OFF_RING 0
 #define SYS_URING_OFF_SQES 0x10000000
+
+struct sys_uring_getevents_arg {
+	uint64_t sigmask;
+	uint32_t sigmask_bytes, min_wait_us;
+	uint64_t ts;
+};
 
 enum sys_uring_op {
 	SYS_URING_OP_ASYNC_CANCEL = 14,
