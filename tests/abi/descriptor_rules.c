@@ -183,7 +183,7 @@ static void signals_and_data(int from, int to)
 	CHECK_SYS(sigaction(SIGUSR1, &sa, NULL));
 	STORE(&is_over, 0);
 	reader = start(takes_numbers, (void *)(intptr_t)from);
-	CHECK_PT(pthread_kill(reader, SIGUSR1)); /* one at least, however late we come to the next */
+	CHECK_PT(pthread_kill(reader, SIGUSR1)); /* one at least, however late the next is */
 	writer = start(gives_numbers, (void *)(intptr_t)to);
 	while (!LOAD(&is_over)) {
 		CHECK_PT(pthread_kill(reader, SIGUSR1));
