@@ -66,6 +66,8 @@ static long create_on_cpu(struct wf_frame *f, struct lx_thread *clock)
 
 	if (WF_ARG1(f) && wf_arch_copy(&ev, (const void *)WF_ARG1(f), sizeof(ev)) < 0)
 		return -EFAULT;
+	if (ev.notify != SIGEV_THREAD_ID && (ev.notify < SIGEV_SIGNAL || ev.notify > SIGEV_THREAD))
+		return -EINVAL;
 	if (ev.notify == SIGEV_NONE)
 		ev.signo = SIGALRM; /* any: none is sent */
 	if (ev.notify == SIGEV_THREAD_ID) {

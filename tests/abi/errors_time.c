@@ -56,6 +56,7 @@ static void *calls(void *arg)
 	ev.sigev_signo = SIGUSR1;
 	ev.sigev_notify = 77;
 	SHOW(CALL(timer_create, 1, &ev, &tid));
+	SHOW(CALL(timer_create, CLOCK_THREAD_CPUTIME_ID, &ev, &tid));
 	ev.sigev_notify = SIGEV_THREAD_ID;
 	ev._sigev_un._tid = other_tid;
 	SHOW(CALL(timer_create, 1, &ev, &tid));
@@ -77,6 +78,7 @@ static void *calls(void *arg)
 	ev.sigev_notify = SIGEV_SIGNAL;
 	ev.sigev_signo = SIGUSR1;
 	SHOW(CALL(timer_create, 1, &ev, BAD));
+	SHOW(CALL(timer_create, CLOCK_THREAD_CPUTIME_ID, &ev, BAD));
 	SHOW(CALL(timer_delete, 12345));
 	SHOW(CALL(timer_gettime, 12345, &it));
 	SHOW(CALL(timer_settime, 12345, 0, &it, NULL));
