@@ -3,7 +3,7 @@
  * Each of libc's functions that change users and groups, called by one thread: when it has returned, every kernel
  * thread of the process has the change. Root only. See setuid_all for what happens at the same time.
  */
-#include "check.h"
+#include "tasks.h"
 
 #include <dirent.h>
 #include <grp.h>
@@ -17,13 +17,12 @@
 static pthread_barrier_t barrier;
 
 /* The numbers behind "Uid:", "Gid:" or "Groups:" of one kernel thread; -1 where there are none. */
-static int read_ids(int process, const char *task, const char *field, int ids[NR_IDS])
+static int read_ids(const char *path, const char *field, int ids[NR_IDS])
 {
-	char path[300], line[256];
+	char line[256];
 	FILE *f;
 	int found = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/status", process, task);
 	f = fopen(path, "r");
 	if (!f)
 		return -1; /* it ended meanwhile */
@@ -52,7 +51,11 @@ static void check_tasks_of(int process, const char *field, const int want[NR_IDS
 	while (dir && (entry = readdir(dir))) {
 		int ids[NR_IDS];
 
-		if (entry->d_name[0] == '.' || read_ids(process, entry->d_name, field, ids))
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", process, entry->d_name);
+		if (read_ids(path, field, ids) ||
+		    (memcmp(ids, want, sizeof(ids)) && is_ending(path)))
 			continue;
 		for (int i = 0; i < NR_IDS; i++)
 			CHECK_EQ(ids[i], want[i]);
