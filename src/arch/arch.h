@@ -52,6 +52,7 @@ bool wf_arch_supported(const char **out_why);
 /*
  * Start a kernel thread that shares everything with this process and calls fn(arg) on the given stack; fn
  * never returns. Returns its tid or -errno. *out_tid is its tid until the kernel is done with it, then 0.
+ * It has its maker's signal mask, and is taken for its maker until it calls wf_arch_set_self(): block all signals.
  */
 long wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid);
 

@@ -207,8 +207,14 @@ static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
 static bool spawn(struct wf_kthread *k, void (*loop)(void *))
 {
 	bool was_revived = k->is_revived; /* it may end before we look again */
-	long tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, loop, k, &k->tid);
+	const uint64_t all = ~0ull;
+	uint64_t mask;
+	long tid;
 
+	/* Until it knows itself it takes itself for us: a kick for it would be answered in our name. */
+	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
+	tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, loop, k, &k->tid);
+	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (was_revived)
 		wf_fetch_sub(&wf_rt.nr_reviving, 1u);
 	return tid > 0;
