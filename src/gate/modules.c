@@ -149,7 +149,8 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 {
 	const struct wf_scan_wish wish = {
 		.wanted = wanted,
-		.keeps_vectors = !is_libc(map) && !is_named(map, "ld-linux-x86-64.so.2")
+		.entry = is_libc(map) || is_named(map, "ld-linux-x86-64.so.2") ? WF_ENTRY_LIBC
+									       : WF_ENTRY_KEEPING
 	};
 	struct wf_gate_counts counts = { .found = 0 };
 	struct dl_phdr_info info;
@@ -160,8 +161,10 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 	find_bounds(&info, m);
 	if (is_named(map, "linux-vdso")) {
 		/* What cannot be patched there costs the clocks of threads, and nothing else. */
-		(void)wf_gate_patch_module(&info, &(struct wf_scan_wish){ .wanted = is_clock_call },
-					   &counts);
+		(void)wf_gate_patch_module(
+			&info,
+			&(struct wf_scan_wish){ .entry = WF_ENTRY_CLOCK, .wanted = is_clock_call },
+			&counts);
 		return 0;
 	}
 	/* The loader is in the list of every namespace. */

@@ -33,7 +33,7 @@ extern char wf_gate_pool_end[] WF_HIDDEN;
 
 /* --- the module's text --- */
 
-/* No file but the kernel's own pages; all of them change their protection at once, or none. */
+/* No file but the kernel's own pages. */
 static bool is_vdso(const struct dl_phdr_info *module)
 {
 	static const char name[] = "linux-vdso";
@@ -117,6 +117,18 @@ static WF_SAN_PLAIN long poke(const struct wf_site *sites, size_t nr, uintptr_t 
 	return ret;
 }
 
+/*
+ * All of its pages change their protection at once, or none: the kernel does not split them. It maps the whole image,
+ * which may go on behind the text: its section headers come last.
+ */
+static uintptr_t vdso_end(uintptr_t start, size_t text_bytes)
+{
+	const ElfW(Ehdr) *e = (const ElfW(Ehdr) *)start;
+	size_t bytes = e->e_shoff + (size_t)e->e_shnum * e->e_shentsize;
+
+	return WF_ALIGN_UP(start + WF_MAX(bytes, text_bytes), WF_PAGE);
+}
+
 /* The number of sites from first on that lie in the same segment, and that segment. */
 static size_t same_segment(const struct dl_phdr_info *module, const struct wf_site *first,
 			   size_t nr, const ElfW(Phdr) * *out_text)
@@ -171,7 +183,7 @@ static long write_jumps(const struct dl_phdr_info *module, const struct wf_site_
 		end = text_end(sites, n);
 		if (is_vdso(module)) {
 			start = module->dlpi_addr + text->p_vaddr;
-			end = WF_ALIGN_UP(start + text->p_memsz, WF_PAGE);
+			end = vdso_end(start, text->p_memsz);
 		}
 		ret = poke(sites, n, start, end);
 		if (sys_failed(ret) && i == 0)
@@ -264,7 +276,7 @@ int wf_gate_patch_module(const struct dl_phdr_info *module, const struct wf_scan
 	ret = wf_sites_find(module, wish, out_counts, &list);
 	if (ret != 0 || list.nr == 0)
 		return ret;
-	list.keeps_vectors = wish->keeps_vectors;
+	list.entry = wish->entry;
 	ret = (int)patch(module, &list);
 	if (ret == 0)
 		out_counts->patched = (unsigned int)list.nr;

@@ -11,7 +11,7 @@
  *	lea site+2(%rip), %r11		r11 and rcx are lost in a system call anyway
  *	lea resume(%rip), %rcx
  *	jmp wf_arch_gate_entry		comes back with lea 128(%rsp), %rsp; jmp *%rcx
- *					(wf_arch_gate_entry_keeping in other modules than libc)
+ *					(others in other modules than libc: enum wf_gate_entry)
  *   resume:
  *	copies of the instructions after it
  *	jmp back behind the window

@@ -38,8 +38,15 @@ struct wf_match {
 #define WF_TARGETS_BEFORE 96
 #define WF_TARGETS_AFTER 32
 
+/* Which entry of the gate a module's calls come to. */
+enum wf_gate_entry {
+	WF_ENTRY_LIBC,    /* nothing is kept in vector registers across a call */
+	WF_ENTRY_KEEPING, /* something may be */
+	WF_ENTRY_CLOCK    /* the vDSO, which the runtime calls, too */
+};
+
 struct wf_scan_wish {
-	bool keeps_vectors; /* its code may keep values in vector registers across a call; libc's does not */
+	enum wf_gate_entry entry;
 	bool (*wanted)(int nr); /* a call whose number is not a constant is wanted in any case */
 	/*
 	 * NULL, or the start of a function written by hand: then only this function's system calls

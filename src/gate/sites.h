@@ -44,8 +44,8 @@ struct wf_gate_counts {
 struct wf_site_list {
 	struct wf_site *sites; /* sorted by addr, hence by window; windows do not overlap */
 	size_t nr;
-	size_t bytes;       /* of the mapping that holds them */
-	bool keeps_vectors; /* as the wish said */
+	size_t bytes; /* of the mapping that holds them */
+	int entry;    /* as the wish said: enum wf_gate_entry */
 };
 
 /*

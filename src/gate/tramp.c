@@ -21,6 +21,7 @@
 
 extern char wf_arch_gate_entry[] WF_HIDDEN;
 extern char wf_arch_gate_entry_keeping[] WF_HIDDEN;
+extern char wf_arch_gate_entry_clock[] WF_HIDDEN;
 extern char wf_gate_pool_start[] WF_HIDDEN;
 extern char wf_gate_pool_end[] WF_HIDDEN;
 
@@ -183,12 +184,14 @@ void wf_pool_keep(const struct wf_pool *pool)
 }
 
 /* The address that the trampolines of this pool jump to. */
-static uintptr_t write_stub(const struct wf_pool *pool, bool keeps_vectors)
+static uintptr_t write_stub(const struct wf_pool *pool, int entry)
 {
 	static const uint8_t jmp_literal[] = { 0xff, 0x25, 0x02, 0, 0, 0, 0xcc, 0xcc };
 	uint8_t *p = (uint8_t *)pool->start;
-	uintptr_t target = (uintptr_t)(keeps_vectors ? wf_arch_gate_entry_keeping
-						     : wf_arch_gate_entry);
+	const char *const entries[] = { [WF_ENTRY_LIBC] = wf_arch_gate_entry,
+					[WF_ENTRY_KEEPING] = wf_arch_gate_entry_keeping,
+					[WF_ENTRY_CLOCK] = wf_arch_gate_entry_clock };
+	uintptr_t target = (uintptr_t)entries[entry];
 
 	if (pool->is_own)
 		return target;
@@ -213,7 +216,7 @@ long wf_pool_fill(const struct wf_pool *pool, struct wf_site_list *list)
 
 	if (sys_failed(ret))
 		return ret;
-	gate = write_stub(pool, list->keeps_vectors);
+	gate = write_stub(pool, list->entry);
 	for (size_t i = 0; i < list->nr && is_good; i++) {
 		is_good = write_tramp(&list->sites[i], p, gate);
 		p += tramp_len(&list->sites[i]);

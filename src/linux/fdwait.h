@@ -114,11 +114,11 @@ WF_INLINE long lx_fdwait_load_iovec(const struct iovec_k *user, size_t i, struct
 }
 
 /*
- * rw.c: a blocking write of what is left of a vector after done bytes, which are more than 0. Returns done and
- * what else was written until a signal or an error.
+ * rw.c: a blocking write of what is left of a vector after done bytes. Returns done and what else was written until a
+ * signal or an error.
  */
-WF_PARKS long lx_rw_write_rest(struct wf_frame *f, int fd, enum wf_fd_kind kind,
-			       const struct iovec_k *vec, size_t nr, size_t done);
+WF_PARKS long lx_rw_write_rest(int fd, enum wf_fd_kind kind, const struct iovec_k *vec, size_t nr,
+			       size_t done);
 /* Bytes that a vector describes, or -EFAULT. */
 long lx_rw_vector_bytes(const struct iovec_k *vec, size_t nr);
 

@@ -16,6 +16,11 @@
 #include <sys/epoll.h>
 
 #define NO_RWF 0x100 /* this kind of file does not know RWF_NOWAIT */
+#define PIPE_BUF 4096
+#define MAX_VECTOR 1024u
+
+/* (a) The kernel (before 6.5) does not know RWF_NOWAIT of pipes. */
+static bool pipes_lack_nowait;
 
 /* Of these kinds nobody else decides what can be read; a signalfd, for one, depends on the thread that asks. */
 static void note_empty(const struct lx_fdwait *w)
@@ -45,6 +50,7 @@ struct termios_k {
 };
 
 #define TCGETS 0x5401
+#define FIONREAD 0x541b
 #define ICANON 2
 #define VTIME 5
 #define VMIN 6
@@ -90,27 +96,67 @@ static bool is_told_by_poll(int fd, bool is_write)
 	return false;
 }
 
+/* Of length and place only: what lies there shows when it is used. */
+static bool is_memory(uint64_t start, uint64_t len)
+{
+	return (int64_t)start >= 0 && (int64_t)len >= 0 && (int64_t)(start + len) >= 0;
+}
+
+static bool is_open_for(int fd, bool is_write)
+{
+	long flags = sys2(__NR_fcntl, fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) != (is_write ? O_RDONLY : O_WRONLY);
+}
+
+/*
+ * Would the kernel not see at once that the call is wrong? Else it is to say so, instead of a wait for what never comes.
+ * Counters and the like transfer eight bytes and more.
+ */
+static bool is_sound(const struct wf_frame *f, bool is_write)
+{
+	int fd = (int)WF_ARG0(f);
+	long bytes = (long)WF_ARG2(f);
+
+	if (f->nr != __NR_read && f->nr != __NR_write) {
+		if (WF_ARG2(f) > MAX_VECTOR)
+			return false;
+		bytes = lx_rw_vector_bytes((const struct iovec_k *)WF_ARG1(f), WF_ARG2(f));
+	} else if (!is_memory(WF_ARG1(f), WF_ARG2(f))) {
+		return false;
+	}
+	return is_open_for(fd, is_write) &&
+	       bytes >= (wf_fd_kind(fd) == WF_FD_OTHER ? (long)sizeof(uint64_t) : 0);
+}
+
 static bool may_wait_to_read(const struct wf_frame *f)
 {
-	return is_told_by_poll((int)WF_ARG0(f), false);
+	return is_told_by_poll((int)WF_ARG0(f), false) && is_sound(f, false);
 }
 
 static bool may_wait_to_write(const struct wf_frame *f)
 {
-	return is_told_by_poll((int)WF_ARG0(f), true);
+	return is_told_by_poll((int)WF_ARG0(f), true) && is_sound(f, true);
+}
+
+static long write_for_real(int fd, char *buf, size_t len)
+{
+	long args[6] = { fd, (long)buf, (long)len };
+
+	return lx_blocking_call(__NR_write, args, false, LX_RESTART_SYS);
 }
 
 /*
  * A descriptor that must be polled first. Of a terminal the kernel wants more than data: of the controlling one,
  * that the process is not in the background, and VMIN 0 sets a time limit, after which nothing was read.
  */
-static long read_polled(struct wf_frame *f, int fd)
+static long read_polled(struct wf_frame *f, int fd, enum wf_fd_kind kind)
 {
 	struct termios_k tio;
 	struct lx_fdwait w;
 	long ret;
 
-	if (sys3(__NR_ioctl, fd, TCGETS, &tio) < 0)
+	if (kind == WF_FD_PIPE || sys3(__NR_ioctl, fd, TCGETS, &tio) < 0)
 		return lx_fdwait_poll_then_call_if(f, fd, EPOLLIN, may_wait_to_read);
 	if (lx_tty_is_controlling(fd))
 		return lx_tty_read(f, fd);
@@ -134,22 +180,36 @@ static long read_polled(struct wf_frame *f, int fd)
 	return lx_fdwait_done(&w, ret);
 }
 
+/* -NO_RWF: not possible for this descriptor. */
+static long try_vector(int fd, const struct iovec_k *vec, size_t nr, bool is_write,
+		       enum wf_fd_kind kind)
+{
+	long ret;
+
+	if (kind == WF_FD_PIPE && wf_load_relaxed(&pipes_lack_nowait))
+		return -NO_RWF;
+	ret = sys6(is_write ? __NR_pwritev2 : __NR_preadv2, fd, vec, nr, -1, -1, RWF_NOWAIT);
+	if (WF_LIKELY(ret != -EOPNOTSUPP))
+		return ret;
+	if (kind == WF_FD_PIPE)
+		wf_store_relaxed(&pipes_lack_nowait, true);
+	return -NO_RWF;
+}
+
 /*
- * One non-blocking transfer of a contiguous buffer. -NO_RWF: not possible for this descriptor. The rest of a
- * write that has got somewhere raises no SIGPIPE on sockets.
+ * One non-blocking transfer of a contiguous buffer, or -NO_RWF. The rest of a write that has got somewhere raises no
+ * SIGPIPE on sockets.
  */
 static long transfer(int fd, char *buf, size_t len, bool is_write, bool is_rest,
 		     enum wf_fd_kind kind)
 {
 	struct iovec_k iov = { buf, len };
-	long ret;
 
 	if (kind == WF_FD_SOCKET)
 		return is_write ? sys6(__NR_sendto, fd, buf, len,
 				       MSG_DONTWAIT | (is_rest ? MSG_NOSIGNAL : 0), 0, 0)
 				: sys6(__NR_recvfrom, fd, buf, len, MSG_DONTWAIT, 0, 0);
-	ret = sys6(is_write ? __NR_pwritev2 : __NR_preadv2, fd, &iov, 1, -1, -1, RWF_NOWAIT);
-	return ret == -EOPNOTSUPP ? -NO_RWF : ret;
+	return try_vector(fd, &iov, 1, is_write, kind);
 }
 
 static long read_into(struct wf_frame *f, int fd, char *buf, size_t len, enum wf_fd_kind kind)
@@ -164,7 +224,7 @@ static long read_into(struct wf_frame *f, int fd, char *buf, size_t len, enum wf
 	for (;;) {
 		ret = LX_TRY(&w, transfer(w.use.fd, buf, len, false, false, kind));
 		if (ret == -NO_RWF)
-			return read_polled(f, fd);
+			return read_polled(f, fd, kind);
 		if (is_read_over(f, &w, true, len, &ret))
 			return ret;
 	}
@@ -179,17 +239,76 @@ static long write_ended(size_t done, long ret)
 	return (long)done;
 }
 
-/* What cannot be tried without blocking. */
-static long write_polled(struct wf_frame *f, int fd, enum wf_fd_kind kind)
+/* Without O_NONBLOCK a write to it ends early for a signal or an error only. */
+static bool takes_all(int fd, enum wf_fd_kind kind)
 {
-	long ret = kind == WF_FD_CHAR ? lx_tty_before_write(fd) : 0;
+	struct termios_k tio;
 
-	return ret < 0 ? ret : lx_fdwait_poll_then_call_if(f, fd, EPOLLOUT, may_wait_to_write);
+	return kind == WF_FD_PIPE ||
+	       (kind == WF_FD_CHAR && sys3(__NR_ioctl, fd, TCGETS, &tio) == 0);
+}
+
+/*
+ * How much the kernel takes at once: a pipe that is empty what it can hold, and PIPE_BUF where poll() says that it takes
+ * something. Others are asked to take all.
+ */
+static size_t room_of(int fd, size_t len, enum wf_fd_kind kind)
+{
+	int held = 0;
+	long size = 0;
+
+	if (kind != WF_FD_PIPE || len <= PIPE_BUF)
+		return len;
+	if (sys3(__NR_ioctl, fd, FIONREAD, &held) == 0 && held == 0)
+		size = sys2(__NR_fcntl, fd, F_GETPIPE_SZ);
+	return WF_MIN(len, WF_MAX((size_t)WF_MAX(size, 0), (size_t)PIPE_BUF));
+}
+
+/* Has a write of len bytes that did done of them ended where the program made none of it end? */
+static bool is_cut_short(int fd, size_t done, size_t len, enum wf_fd_kind kind)
+{
+	return done < len && takes_all(fd, kind) && !lx_fdwait_is_nonblocking(fd) &&
+	       !lx_signal_is_waiting(lx_self());
+}
+
+/*
+ * What cannot be tried without blocking: when poll() says that something can be written, the real call. One that blocks
+ * all the same is interrupted, so that its worker does not wait, and may have written a part: the rest follows.
+ */
+static long write_polled(int fd, char *buf, size_t len, bool is_rest, enum wf_fd_kind kind)
+{
+	struct lx_fdwait w;
+	size_t done = 0;
+	bool is_ready;
+	long ret = kind == WF_FD_CHAR && !is_rest ? lx_tty_before_write(fd) : 0;
+
+	if (ret < 0)
+		return ret;
+	lx_fdwait_init(&w, fd, EPOLLOUT);
+	is_ready = lx_fdwait_is_ready(fd, EPOLLOUT);
+	if ((!is_ready && (!is_told_by_poll(fd, true) || !is_open_for(fd, true) ||
+			   !is_memory((uintptr_t)buf, len))) ||
+	    (len > PIPE_BUF && lx_fdwait_is_nonblocking(fd)))
+		return write_for_real(fd, buf, len);
+	do {
+		ret = is_ready ? 1 : lx_fdwait_until_ready(&w);
+		is_ready = false;
+		if (ret == 0) {
+			ret = write_for_real(w.use.fd, buf + done, len - done);
+		} else if (ret > 0) {
+			long args[6] = { w.use.fd, (long)(buf + done),
+					 (long)room_of(w.use.fd, len - done, kind) };
+
+			ret = lx_breakable_call(__NR_write, args);
+		}
+		if (ret > 0)
+			done += (size_t)ret;
+	} while (ret == -EINTR || (ret > 0 && is_cut_short(w.use.fd, done, len, kind)));
+	return write_ended(done, lx_fdwait_done(&w, ret));
 }
 
 /* A blocking write; it ends when all is written. is_rest: of a call that has written something already. */
-static long write_from(struct wf_frame *f, int fd, char *buf, size_t len, bool is_rest,
-		       enum wf_fd_kind kind)
+static long write_from(int fd, char *buf, size_t len, bool is_rest, enum wf_fd_kind kind)
 {
 	struct lx_fdwait w;
 	size_t done = 0;
@@ -200,7 +319,7 @@ static long write_from(struct wf_frame *f, int fd, char *buf, size_t len, bool i
 		ret = LX_TRY(&w, transfer(w.use.fd, buf + done, len - done, true, is_rest || done,
 					  kind));
 		if (ret == -NO_RWF)
-			return done ? (long)done : write_polled(f, fd, kind);
+			return done ? (long)done : write_polled(fd, buf, len, is_rest, kind);
 		if (ret >= 0) {
 			done += (size_t)ret;
 			if (done == len || !ret || lx_fdwait_is_nonblocking(w.use.fd))
@@ -210,7 +329,7 @@ static long write_from(struct wf_frame *f, int fd, char *buf, size_t len, bool i
 		if (ret == -EAGAIN)
 			ret = lx_fdwait_park(&w);
 		if (ret == -EPERM && !done)
-			return lx_blocking(f, false);
+			return write_for_real(fd, buf, len);
 		if (ret < 0)
 			return write_ended(done, lx_fdwait_done(&w, ret));
 	}
@@ -240,8 +359,7 @@ long sysc_write(struct wf_frame *f)
 
 	if (goes_to_file(kind) || !WF_ARG2(f))
 		return lx_fdwait_check_sigpipe(sysc_file_write(f));
-	return lx_fdwait_check_sigpipe(
-		write_from(f, fd, (char *)WF_ARG1(f), WF_ARG2(f), false, kind));
+	return lx_fdwait_check_sigpipe(write_from(fd, (char *)WF_ARG1(f), WF_ARG2(f), false, kind));
 }
 
 long sysc_readv(struct wf_frame *f)
@@ -257,18 +375,18 @@ long sysc_readv(struct wf_frame *f)
 		return lx_sock_read_marked(f);
 	lx_fdwait_init(&w, fd, EPOLLIN);
 	for (;;) {
-		ret = LX_TRY(&w, sys6(__NR_preadv2, w.use.fd, WF_ARG1(f), WF_ARG2(f), -1, -1,
-				      RWF_NOWAIT));
-		if (ret == -EOPNOTSUPP)
-			return read_polled(f, fd);
+		ret = LX_TRY(&w, try_vector(w.use.fd, (const struct iovec_k *)WF_ARG1(f),
+					    WF_ARG2(f), false, kind));
+		if (ret == -NO_RWF)
+			return read_polled(f, fd, kind);
 		if (is_read_over(f, &w, false, 0, &ret))
 			return ret;
 	}
 }
 
 /* Element by element: no copy of the vector is needed. */
-long lx_rw_write_rest(struct wf_frame *f, int fd, enum wf_fd_kind kind, const struct iovec_k *vec,
-		      size_t nr, size_t done)
+long lx_rw_write_rest(int fd, enum wf_fd_kind kind, const struct iovec_k *vec, size_t nr,
+		      size_t done)
 {
 	size_t skip = done;
 
@@ -282,7 +400,7 @@ long lx_rw_write_rest(struct wf_frame *f, int fd, enum wf_fd_kind kind, const st
 			skip -= v.len;
 			continue;
 		}
-		ret = write_from(f, fd, v.base + skip, v.len - skip, true, kind);
+		ret = write_from(fd, v.base + skip, v.len - skip, true, kind);
 		if (ret < 0)
 			return write_ended(done, ret);
 		done += (size_t)ret;
@@ -307,6 +425,24 @@ long lx_rw_vector_bytes(const struct iovec_k *vec, size_t nr)
 	return (long)total;
 }
 
+/* As write_polled(). Up to PIPE_BUF bytes go to a pipe in one piece. */
+static long writev_polled(struct wf_frame *f, int fd, enum wf_fd_kind kind)
+{
+	const struct iovec_k *vec = (const struct iovec_k *)WF_ARG1(f);
+	size_t nr = WF_ARG2(f);
+	long total = nr <= MAX_VECTOR ? lx_rw_vector_bytes(vec, nr) : -EINVAL;
+	long ret = kind == WF_FD_CHAR ? lx_tty_before_write(fd) : 0;
+
+	if (ret < 0)
+		return ret;
+	if (total > PIPE_BUF && kind == WF_FD_PIPE && !lx_fdwait_is_nonblocking(fd))
+		return lx_rw_write_rest(fd, kind, vec, nr, 0);
+	ret = lx_fdwait_poll_then_call_if(f, fd, EPOLLOUT, may_wait_to_write);
+	if (ret > 0 && total > 0 && is_cut_short(fd, (size_t)ret, (size_t)total, kind))
+		ret = lx_rw_write_rest(fd, kind, vec, nr, (size_t)ret);
+	return ret;
+}
+
 long sysc_writev(struct wf_frame *f)
 {
 	int fd = (int)WF_ARG0(f);
@@ -319,10 +455,9 @@ long sysc_writev(struct wf_frame *f)
 		return lx_fdwait_check_sigpipe(sysc_file_write(f));
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = LX_TRY(&w,
-			     sys6(__NR_pwritev2, w.use.fd, vec, WF_ARG2(f), -1, -1, RWF_NOWAIT));
-		if (ret == -EOPNOTSUPP)
-			return lx_fdwait_check_sigpipe(write_polled(f, fd, kind));
+		ret = LX_TRY(&w, try_vector(w.use.fd, vec, WF_ARG2(f), true, kind));
+		if (ret == -NO_RWF)
+			return lx_fdwait_check_sigpipe(writev_polled(f, fd, kind));
 		if (ret >= 0)
 			break;
 		if (ret == -EAGAIN)
@@ -335,7 +470,7 @@ long sysc_writev(struct wf_frame *f)
 	(void)lx_fdwait_done(&w, 0);
 	if (ret >= lx_rw_vector_bytes(vec, WF_ARG2(f)) || lx_fdwait_is_nonblocking(fd))
 		return ret;
-	return lx_rw_write_rest(f, fd, kind, vec, WF_ARG2(f), (size_t)ret);
+	return lx_rw_write_rest(fd, kind, vec, WF_ARG2(f), (size_t)ret);
 }
 
 /* Position -1 without flags is readv() and writev(): the only form that can wait. */

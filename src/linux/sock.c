@@ -401,7 +401,7 @@ static long send_rest(struct wf_frame *f, int fd, const struct msghdr_k *user, l
 	if (wf_arch_copy(&m, user, sizeof(m)) < 0 || done >= lx_rw_vector_bytes(m.iov, m.iovlen) ||
 	    !is_stream(fd) || lx_fdwait_is_nonblocking(fd))
 		return done;
-	return lx_rw_write_rest(f, fd, WF_FD_SOCKET, m.iov, m.iovlen, (size_t)done);
+	return lx_rw_write_rest(fd, WF_FD_SOCKET, m.iov, m.iovlen, (size_t)done);
 }
 
 static bool is_known_to_kernel_only_of(int fd, const struct msghdr_k *user)

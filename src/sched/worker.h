@@ -36,6 +36,8 @@ struct wf_kthread {
 	struct wf_kthread *self; /* (c) */
 	/* (o) thread whose context is loaded, NULL in the scheduler's own context */
 	struct wf_thread *cur;
+	/* (o) in the vDSO on our behalf: a kick defers, as in our own text, and its system call is the kernel's */
+	bool in_clock;
 	struct wf_worker *worker; /* (a) NULL: a spare, or its worker was taken during a call */
 	void *loop_sp;            /* (o) the scheduler's own context, while a thread runs */
 	struct wf_thread *prev;   /* (o) switched away from, not yet dealt with */
@@ -51,10 +53,8 @@ struct wf_kthread {
 	bool is_lazy;        /* (o) counted in wf_rt.nr_lazy */
 	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
 	bool is_helper;      /* (c) runs no threads either; see wf_rt_spawn_helper() */
-	/* (o) in the vDSO on our behalf: a kick defers, as in our own text */
-	bool in_clock;
-	bool is_ending;  /* (o) its bound thread has ended */
-	bool is_revived; /* by its maker: it had ended, and comes back */
+	bool is_ending;      /* (o) its bound thread has ended */
+	bool is_revived;     /* by its maker: it had ended, and comes back */
 	/* (o) the kernel ties something of the program to it, which would end with it: see wf_kthread_tie() */
 	bool is_tied;
 	/* (a) the last request to all kernel threads that it set out to answer, and has answered; credentials.c */
@@ -83,6 +83,7 @@ struct wf_kthread {
 
 _Static_assert(offsetof(struct wf_kthread, self) == WF_KT_SELF, "gate.S relies on it");
 _Static_assert(offsetof(struct wf_kthread, cur) == WF_KT_CUR, "gate.S relies on it");
+_Static_assert(offsetof(struct wf_kthread, in_clock) == WF_KT_IN_CLOCK, "gate.S relies on it");
 
 struct wf_worker {
 	struct wf_kthread *kthread;    /* (a) carrier, NULL while vacant */

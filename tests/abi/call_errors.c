@@ -73,8 +73,8 @@ static const int privileged[] = {
 /* These wait for ever when all their arguments are zero. */
 static const int waits_on_zero[] = { SYS_select, SYS_pselect6, SYS_ppoll };
 
-/* A tid as a command, or as an address: which error it is depends on the number. */
-static const int takes_no_tid[] = { SYS_quotactl, SYS_futex };
+/* A tid as a command, an address or a port: which error it is depends on the number. */
+static const int takes_no_tid[] = { SYS_quotactl, SYS_futex, SYS_ioperm };
 
 /* What they write may be zero: a CPU's number, the ticks that the process used. */
 static const int results_vary[] = { SYS_getcpu, SYS_times };

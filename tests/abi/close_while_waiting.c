@@ -134,10 +134,9 @@ static int wait_and_close(void *(*waits)(void *), enum how how, int is_pipe)
 	close(mine[1]);
 	if (is_late)
 		return 0;
-	if (how == SHUTS_DOWN)
-		CHECK_EQ(ret, 0);
-	else
-		CHECK(ret == 5 && !memcmp(got_text, "right", 5));
+	CHECK_EQ(ret, how == SHUTS_DOWN ? 0 : 5);
+	if (how != SHUTS_DOWN)
+		CHECK(!memcmp(got_text, "right", 5));
 	return 1;
 }
 

@@ -12,6 +12,7 @@
  */
 #define wf_arch_gate_entry test_gate_entry
 #define wf_arch_gate_entry_keeping test_gate_entry
+#define wf_arch_gate_entry_clock test_gate_entry
 #include "gate/fde.c"
 #include "gate/insn.c"
 #include "gate/scan.c"

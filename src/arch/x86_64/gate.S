@@ -132,6 +132,30 @@ FUNC(wf_arch_gate_entry_keeping)
 	.cfi_endproc
 END_FUNC(wf_arch_gate_entry_keeping)
 
+/*
+ * The entry for the vDSO: the runtime reads its clock there, also where no thread runs. While the processor's own counter is
+ * of no use for that, the vDSO asks the kernel.
+ */
+FUNC(wf_arch_gate_entry_clock)
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+	cmpl	$0, wf_arch_gate_on(%rip)
+	je	.Lnot_started
+	SAVE_RETURN
+	rdgsbase %rcx
+	testq	%rcx, %rcx
+	jz	.Lnot_ours
+	cmpb	$0, WF_KT_IN_CLOCK(%rcx)
+	jne	.Lnot_ours
+	SAVE_REST
+	movq	%rbx, %rdi
+	call	wf_linux_enter
+	movq	%rbx, %rsp
+	jmp	wf_arch_gate_exit_begin
+	.cfi_endproc
+END_FUNC(wf_arch_gate_entry_clock)
+
 FUNC(wf_arch_gate_entry)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE

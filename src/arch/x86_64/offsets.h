@@ -8,6 +8,7 @@
 /* struct wf_kthread */
 #define WF_KT_SELF 0
 #define WF_KT_CUR 8
+#define WF_KT_IN_CLOCK 16
 
 /* struct wf_thread */
 #define WF_T_SP 0
