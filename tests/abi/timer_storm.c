@@ -17,6 +17,8 @@
 static timer_t timer;
 static int64_t period_ns;
 static int turns, is_asked, is_over;
+/* Before Linux 6.13 a timer's last signal may come after its end. */
+static int is_running;
 
 static void arm(int64_t ns)
 {
@@ -28,12 +30,15 @@ static void arm(int64_t ns)
 static void arms_again(int sig)
 {
 	(void)sig;
+	if (!__atomic_load_n(&is_running, __ATOMIC_RELAXED))
+		return;
 	__atomic_fetch_add(&turns, 1, __ATOMIC_RELAXED);
 	if (!__atomic_load_n(&is_asked, __ATOMIC_RELAXED)) {
 		arm(period_ns);
 		return;
 	}
 	arm(0);
+	__atomic_store_n(&is_running, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
 }
 
@@ -67,6 +72,7 @@ static void storm(int sig)
 	other = start(sends, &self);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	CHECK_SYS(timer_create(CLOCK_MONOTONIC, &event, &timer));
+	__atomic_store_n(&is_running, 1, __ATOMIC_RELAXED);
 	arm(period_ns);
 	while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED))
 		;
