@@ -360,6 +360,9 @@ void lx_timer_forget(void);
 /* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
 void lx_credentials_answer(struct wf_kthread *k);
 void lx_credentials_forget(void);
+/* While it is held nobody makes such a request, which kicks in a way of its own. */
+void lx_credentials_lock(void);
+void lx_credentials_unlock(void);
 void lx_stacks_forget(void);
 
 /* policy.c: policy and priorities of a new thread. */

@@ -90,12 +90,17 @@ static bool is_for_one_thread(const struct wf_frame *f)
 }
 
 /* The holder waits for kernel threads that may be waiting here: answer while we wait. */
-static void take_turn(void)
+void lx_credentials_lock(void)
 {
 	for (uint32_t round = 0; !wf_spin_trylock(&broadcast.turn); round++) {
 		lx_credentials_answer(wf_self_kthread());
 		sys_relax(round);
 	}
+}
+
+void lx_credentials_unlock(void)
+{
+	wf_spin_unlock(&broadcast.turn);
 }
 
 static int nr_args(long nr)
@@ -127,9 +132,9 @@ static bool is_repeated(const struct wf_frame *f)
 
 static long change_one_thread(struct wf_frame *f)
 {
-	take_turn();
+	lx_credentials_lock();
 	broadcast.is_last = false;
-	wf_spin_unlock(&broadcast.turn);
+	lx_credentials_unlock();
 	return lx_bind_call(f);
 }
 
@@ -139,7 +144,7 @@ long sysc_set_credentials(struct wf_frame *f)
 
 	if (is_for_one_thread(f))
 		return change_one_thread(f);
-	take_turn();
+	lx_credentials_lock();
 	ret = lx_raw(f);
 	if (ret >= 0 && !is_repeated(f)) {
 		broadcast.nr = (long)f->nr;
@@ -149,7 +154,7 @@ long sysc_set_credentials(struct wf_frame *f)
 		ask_everybody(wf_self_kthread());
 		broadcast.is_last = true;
 	}
-	wf_spin_unlock(&broadcast.turn);
+	lx_credentials_unlock();
 	return ret;
 }
 

@@ -269,10 +269,29 @@ static void take_pending_back(struct lx_thread *self)
 		(void)lx_signal_post(lx_tid(self), (int)sig, &info);
 }
 
+/*
+ * A kick that is pending when the new program begins would end it: nothing catches it any more. So from here on nobody
+ * kicks k, the caller's: they take one to be on its way. The lock is for those who kick all the same.
+ */
+static void refuse_kicks(struct wf_kthread *k)
+{
+	lx_credentials_lock();
+	for (uint32_t round = 0; wf_exchange_seq_cst(&k->kick_sent, 1u); round++)
+		sys_relax(round); /* one is: its handler clears the word */
+}
+
+static void take_kicks(struct wf_kthread *k)
+{
+	wf_store_seq_cst(&k->kick_sent, 0u);
+	lx_credentials_unlock();
+	wf_kick(k); /* whoever wanted to meanwhile */
+}
+
 static long exec(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
 	uint64_t mask = self->sig_mask, worker = wf_worker_sigmask();
+	struct wf_kthread *k;
 	long ret;
 
 	lx_sched_show_kernel();
@@ -282,11 +301,14 @@ static long exec(struct wf_frame *f)
 	 */
 	lx_signal_leave();
 	wf_call_enter(false);
+	k = wf_own_kthread();
+	refuse_kicks(k);
 	move_pending_to_kernel(self);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 	ret = lx_raw(f);
 	(void)sys_sigprocmask(SIG_SETMASK, &worker, NULL);
 	take_pending_back(self);
+	take_kicks(k);
 	wf_call_leave();
 	lx_signal_stay();
 	return ret;
