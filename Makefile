@@ -13,7 +13,7 @@ TEST_ARGS := --print-errorlogs --timeout-multiplier 4
 TEST_LIMIT_S := 1500
 TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench
 
-.PHONY: all demo test check format bench distros soak install uninstall clean deps deps-test
+.PHONY: all demo test check format bench distros kernels soak install uninstall clean deps deps-test
 
 all: deps $(BUILD)/build.ninja
 	@tools/note-new-tests $(BUILD)
@@ -51,6 +51,10 @@ bench: all
 distros: all
 	@tools/install-deps distros
 	@tools/distros $(BUILD)
+
+kernels: all
+	@tools/install-deps distros kernels
+	@tools/kernels $(BUILD)
 
 # The abi suite N times: what fails once in a thousand runs shows here.
 soak: all
