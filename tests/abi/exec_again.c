@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#define TIMES "200"
+#define TIMES "100"
 
 static char next[16];
 
