@@ -211,6 +211,14 @@ static long select_until(const struct wf_frame *f, int64_t deadline)
 	return ret;
 }
 
+/* Whole seconds in the microseconds: newer kernels refuse them. This wait is none where they do not. */
+static bool may_hide_seconds(void)
+{
+	int64_t none[2] = { -1, 1000000 };
+
+	return sys5(__NR_select, 0, NULL, NULL, NULL, none) == 0;
+}
+
 long sysc_select(struct wf_frame *f)
 {
 	void *user_time = (void *)WF_ARG4(f);
@@ -220,7 +228,9 @@ long sysc_select(struct wf_frame *f)
 	if (user_time) {
 		if (wf_arch_copy(tv, user_time, sizeof(tv)) < 0)
 			return -EFAULT;
-		/* Whole seconds may hide in the microseconds. A sum that overflows is invalid. */
+		if (tv[1] >= 1000000 && !may_hide_seconds())
+			return -EINVAL;
+		/* A sum that overflows is invalid. */
 		if (__builtin_add_overflow(tv[0], tv[1] / 1000000, &tv[0]))
 			return -EINVAL;
 		ret = lx_poll_deadline(tv[0], tv[1] % 1000000 * WF_US, &deadline);
