@@ -107,6 +107,16 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	movq	WF_FRAME_NEXT(%rsp), %r11
 	.endm
 
+	/* To one of ours, after the first thread was made. rcx: the kernel thread. */
+	.macro COME_IN
+	cmpl	$0, wf_arch_gate_on(%rip)
+	je	.Lnot_started
+	SAVE_RETURN
+	rdgsbase %rcx
+	testq	%rcx, %rcx
+	jz	.Lnot_ours
+	.endm
+
 /*
  * The entry for code that may keep values in vector registers across the call, as compilers do around an inline instruction:
  * wf_linux_enter() notes it, and whoever lets others use them keeps them for us.
@@ -115,12 +125,7 @@ FUNC(wf_arch_gate_entry_keeping)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	.cfi_register %rip, %r11
-	cmpl	$0, wf_arch_gate_on(%rip)
-	je	.Lnot_started
-	SAVE_RETURN
-	rdgsbase %rcx
-	testq	%rcx, %rcx
-	jz	.Lnot_ours
+	COME_IN
 	cmpl	$NR_VFORK, %eax
 	je	.Lvfork_ours
 	SAVE_REST
@@ -140,12 +145,7 @@ FUNC(wf_arch_gate_entry_clock)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	.cfi_register %rip, %r11
-	cmpl	$0, wf_arch_gate_on(%rip)
-	je	.Lnot_started
-	SAVE_RETURN
-	rdgsbase %rcx
-	testq	%rcx, %rcx
-	jz	.Lnot_ours
+	COME_IN
 	cmpb	$0, WF_KT_IN_CLOCK(%rcx)
 	jne	.Lnot_ours
 	SAVE_REST
