@@ -110,7 +110,7 @@ static bool is_open_for(int fd, bool is_write)
 }
 
 /*
- * Would the kernel not see at once that the call is wrong? Else it is to say so, instead of a wait for what never comes.
+ * False where the kernel sees at once that the call is wrong: it is to say so, instead of a wait for what never comes.
  * Counters and the like transfer eight bytes and more.
  */
 static bool is_sound(const struct wf_frame *f, bool is_write)

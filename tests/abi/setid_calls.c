@@ -5,66 +5,14 @@
  */
 #include "tasks.h"
 
-#include <dirent.h>
 #include <grp.h>
 #include <sys/prctl.h>
 
 #define NR 4
 #define USER 4321
 #define GROUP 8765
-#define NR_IDS 4 /* real, effective, saved, file system */
 
 static pthread_barrier_t barrier;
-
-/* The numbers behind "Uid:", "Gid:" or "Groups:" of one kernel thread; -1 where there are none. */
-static int read_ids(const char *path, const char *field, int ids[NR_IDS])
-{
-	char line[256];
-	FILE *f;
-	int found = -1;
-
-	f = fopen(path, "r");
-	if (!f)
-		return -1; /* it ended meanwhile */
-	for (int i = 0; i < NR_IDS; i++)
-		ids[i] = -1;
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, field, strlen(field))) {
-			sscanf(line + strlen(field), "%d %d %d %d", &ids[0], &ids[1], &ids[2],
-			       &ids[3]);
-			found = 0;
-		}
-	fclose(f);
-	return found;
-}
-
-static void check_tasks_of(int process, const char *field, const int want[NR_IDS])
-{
-	char path[300];
-	struct dirent *entry;
-	DIR *dir;
-	int nr = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", process);
-	dir = opendir(path);
-	CHECK(dir != NULL);
-	while (dir && (entry = readdir(dir))) {
-		int ids[NR_IDS];
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", process, entry->d_name);
-		if (read_ids(path, field, ids) ||
-		    (memcmp(ids, want, sizeof(ids)) && is_ending(path)))
-			continue;
-		for (int i = 0; i < NR_IDS; i++)
-			CHECK_EQ(ids[i], want[i]);
-		nr++;
-	}
-	CHECK(nr >= 1);
-	if (dir)
-		closedir(dir);
-}
 
 static void *waits(void *arg)
 {

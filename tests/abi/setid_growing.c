@@ -5,7 +5,6 @@
  */
 #include "tasks.h"
 
-#include <dirent.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 
@@ -15,37 +14,6 @@
 
 static pthread_barrier_t barrier;
 static const char *path;
-
-static void check_tasks_of(int process)
-{
-	char name[300], line[256];
-	struct dirent *entry;
-	DIR *dir;
-
-	snprintf(name, sizeof(name), "/proc/%d/task", process);
-	dir = opendir(name);
-	CHECK(dir != NULL);
-	while (dir && (entry = readdir(dir))) {
-		int real = -1, effective = -1;
-		FILE *f;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(name, sizeof(name), "/proc/%d/task/%s/status", process, entry->d_name);
-		f = fopen(name, "r");
-		if (!f)
-			continue; /* it ended meanwhile */
-		while (fgets(line, sizeof(line), f))
-			if (!strncmp(line, "Gid:", 4))
-				sscanf(line + 4, "%d %d", &real, &effective);
-		fclose(f);
-		if (real == -1 || (effective != GROUP && is_ending(name)))
-			continue;
-		CHECK_EQ(effective, GROUP);
-	}
-	if (dir)
-		closedir(dir);
-}
 
 /* A lock of its own descriptor, which the process holds by another one until the end. */
 static void *locks(void *arg)
@@ -61,6 +29,7 @@ static void *locks(void *arg)
 
 static void grow_and_change(void)
 {
+	const int want[NR_IDS] = { 0, GROUP, 0, GROUP };
 	pthread_t t[NR];
 	int fd = open(path, O_RDWR);
 	pid_t looks;
@@ -74,7 +43,7 @@ static void grow_and_change(void)
 	prctl(PR_SET_DUMPABLE, 1); /* else /proc files of who changed its ids belong to root */
 	looks = fork();
 	if (looks == 0) { /* sees the kernel threads, under weft */
-		check_tasks_of(getppid());
+		check_tasks_of(getppid(), "Gid:", want);
 		_exit(finish());
 	}
 	reap(looks);

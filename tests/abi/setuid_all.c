@@ -2,7 +2,6 @@
 /*
  * setuid and its family in one thread change every kernel thread of the process. Root only.
  */
-#include <dirent.h>
 #include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
@@ -13,53 +12,16 @@
 static int stop;
 static pthread_barrier_t barrier;
 
-/* Reads "Uid:" or "Gid:" of all threads of that process; checks real, effective and saved. */
-static void check_tasks_of(int process, const char *field, int want)
-{
-	char path[300];
-	DIR *dir;
-	struct dirent *entry;
-	int nr = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", process);
-	dir = opendir(path);
-	CHECK(dir != NULL);
-	while (dir && (entry = readdir(dir))) {
-		char line[256];
-		int ids[3] = { -1, -1, -1 };
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", process, entry->d_name);
-		FILE *f = fopen(path, "r");
-
-		if (!f)
-			continue; /* it ended meanwhile */
-		while (fgets(line, sizeof(line), f))
-			if (!strncmp(line, field, 4))
-				sscanf(line + 4, "%d %d %d", &ids[0], &ids[1], &ids[2]);
-		fclose(f);
-		if (ids[0] == -1)
-			continue; /* between the two */
-		if ((ids[0] != want || ids[1] != want || ids[2] != want) && is_ending(path))
-			continue;
-		for (int i = 0; i < 3; i++)
-			CHECK_EQ(ids[i], want);
-		nr++;
-	}
-	CHECK(nr >= 1);
-	closedir(dir);
-}
-
 /* As the process sees itself, and as a child does: that one sees kernel threads under weft, too. */
 static void check_all_tasks(const char *field, int want)
 {
+	const int ids[NR_IDS] = { want, want, want, want };
 	pid_t pid;
 
-	check_tasks_of(getpid(), field, want);
+	check_tasks_of(getpid(), field, ids);
 	pid = fork();
 	if (pid == 0) {
-		check_tasks_of(getppid(), field, want);
+		check_tasks_of(getppid(), field, ids);
 		_exit(finish());
 	}
 	reap(pid);

@@ -5,6 +5,10 @@
 
 #include "check.h"
 
+#include <dirent.h>
+
+#define NR_IDS 4 /* real, effective, saved, file system */
+
 /*
  * A kernel thread that ends keeps the credentials that it has: it runs nothing of the program any more. On a busy machine it
  * is seen for a while. One that is there for long has had to change them in time.
@@ -17,6 +21,56 @@ static inline int is_ending(const char *path)
 		sleep_ns(MS);
 	}
 	return 0;
+}
+
+/* The numbers behind "Uid:", "Gid:" or "Groups:" of one kernel thread; -1 where there are none. */
+static inline int read_ids(const char *path, const char *field, int ids[NR_IDS])
+{
+	char line[256];
+	FILE *f;
+	int found = -1;
+
+	f = fopen(path, "r");
+	if (!f)
+		return -1; /* it ended meanwhile */
+	for (int i = 0; i < NR_IDS; i++)
+		ids[i] = -1;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, field, strlen(field))) {
+			sscanf(line + strlen(field), "%d %d %d %d", &ids[0], &ids[1], &ids[2],
+			       &ids[3]);
+			found = 0;
+		}
+	fclose(f);
+	return found;
+}
+
+static inline void check_tasks_of(int process, const char *field, const int want[NR_IDS])
+{
+	char path[300];
+	struct dirent *entry;
+	DIR *dir;
+	int nr = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", process);
+	dir = opendir(path);
+	CHECK(dir != NULL);
+	while (dir && (entry = readdir(dir))) {
+		int ids[NR_IDS];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", process, entry->d_name);
+		if (read_ids(path, field, ids) ||
+		    (memcmp(ids, want, sizeof(ids)) && is_ending(path)))
+			continue;
+		for (int i = 0; i < NR_IDS; i++)
+			CHECK_EQ(ids[i], want[i]);
+		nr++;
+	}
+	CHECK(nr >= 1);
+	if (dir)
+		closedir(dir);
 }
 
 #endif
