@@ -329,6 +329,7 @@ class WeftWorkers(gdb.Command):
         for k in rt.kthreads():
             cur = rt.field(k, "wf_kthread.cur")
             role = "door" if rt.field(k, "wf_kthread.is_door") else \
+                "poller" if rt.field(k, "wf_kthread.is_poller") else \
                 "ring" if rt.field(k, "wf_kthread.is_helper") else \
                 "bound" if rt.field(k, "wf_kthread.bound") else \
                 "waits with its thread" if rt.field(k, "wf_kthread.direct") else \

@@ -43,7 +43,7 @@ struct wf_dump_kthread {
 	uint64_t address, cur, worker, ring, bound;
 	int tid;
 	unsigned insys;
-	bool is_door, is_helper, is_asleep, is_direct;
+	bool is_door, is_helper, is_poller, is_asleep, is_direct;
 	long call;
 	int worker_index;  /* -1: none */
 	int64_t cur_tid;   /* 0: none */

@@ -41,7 +41,7 @@ const char *wf_view_role(const struct wf_dump_kthread *k)
 	if (k->is_door)
 		return "door";
 	if (k->is_helper)
-		return "ring";
+		return k->is_poller ? "poller" : "ring";
 	if (k->bound)
 		return "bound";
 	if (k->insys)

@@ -409,6 +409,7 @@ const struct wf_io_driver wf_epoll_driver = {
 	.wake = wake_epoll,
 	.has_waiters = has_waiters,
 	.arm = arm_timer,
+	.may_sleep_beside = true,
 };
 
 /* Programs count on low numbers being handed out in order, and close all from 3 up: keep out of their way. */

@@ -45,6 +45,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_kthread, sleep_word),
 	FIELD(wf_kthread, is_door),
 	FIELD(wf_kthread, is_helper),
+	FIELD(wf_kthread, is_poller),
 	FIELD(wf_kthread, bound),
 	FIELD(wf_kthread, tid),
 	FIELD(wf_kthread, index),

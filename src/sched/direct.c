@@ -83,6 +83,7 @@ void wf_direct_end(void)
 	/* In this order: whoever counts on nr_direct finds a wait that can still be interrupted. */
 	wf_fetch_sub(&wf_rt.nr_direct, 1u);
 	was = (enum wf_direct)wf_exchange_seq_cst(&k->direct, (uint32_t)WF_DIRECT_NONE);
+	wf_store_hint(&w->has_idled, true);
 	/* The time of the wait is not its slice's. */
 	wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	wf_store_relaxed(&w->slice_began, wf_rt.coarse_now);

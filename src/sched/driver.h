@@ -28,6 +28,8 @@ struct wf_io_driver {
 	 * NULL: it has no clock, pass a timeout.
 	 */
 	bool (*arm)(int64_t deadline);
+	/* A kernel thread may sleep in poll() for ever while all workers compute; a kick ends it. */
+	bool may_sleep_beside;
 };
 
 struct wf_sched_hooks {

@@ -237,6 +237,7 @@ static bool sleep_in_poller(struct wf_kthread *k)
 		k->count.idles++;
 		WF_TRACE(k, WF_EV_IDLE, nr, 0);
 		woken = wf_rt_poll(timeout);
+		wf_store_hint(&w->has_idled, true);
 		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
 		now = wf_now();
 		wf_store_relaxed(&wf_rt.coarse_now, now);

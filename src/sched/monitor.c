@@ -7,6 +7,7 @@
  * It disarms itself when every worker is idle, so an idle program has no ticks.
  */
 #include "sched/park.h"
+#include "sched/poller.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 #include "sched/worker.h"
@@ -262,6 +263,7 @@ int64_t wf_monitor_tick(int64_t now)
 		is_busy |= wf_worker_is_running(w);
 		is_queued |= is_waiting(w);
 	}
+	wf_poller_look(now); /* before we look for events: then nobody might wait */
 	if (wf_load_seq_cst(&wf_rt.nr_lazy)) {
 		is_busy = look.has_calls = true;
 		look.is_urgent |= !wf_load_seq_cst(&wf_rt.nr_idle);
@@ -271,11 +273,8 @@ int64_t wf_monitor_tick(int64_t now)
 	if (!wf_load_seq_cst(&wf_rt.nr_idle)) {
 		(void)wf_wheel_expire(&wf_rt.wheel, now);
 		/* A wake() that found its sleeper gone would suppress all others: take it back. */
-		if ((wf_rt.io->has_waiters() || wf_load_relaxed(&wf_rt.nr_searching)) &&
-		    wf_rt_poll(0)) {
-			wf_fetch_sub(&wf_rt.nr_searching, 1u);
-			wf_idle_wake();
-		}
+		if (wf_rt.io->has_waiters() || wf_load_relaxed(&wf_rt.nr_searching))
+			wf_worker_pass_wake_on(wf_rt_poll(0));
 	}
 	if (!is_busy && !is_queued) {
 		/* Disarm, then look again: a worker that became busy meanwhile saw us armed. */

@@ -23,6 +23,15 @@
 #define WF_SIG_KICK_SPARE 31
 bool wf_is_kick(int sig, const struct wf_siginfo *info);
 
+/* See poller.h. */
+struct wf_poller {
+	uint32_t state;             /* (a) enum wf_poller_state; futex word */
+	bool is_wanted;             /* monitor only */
+	int64_t since;              /* monitor only: when that changed */
+	int64_t not_before;         /* (a) */
+	struct wf_kthread *kthread; /* (a) its own, once it runs */
+};
+
 struct wf_runtime {
 	uint32_t started;             /* (a) */
 	int pid;                      /* (p) */
@@ -61,6 +70,7 @@ struct wf_runtime {
 	const struct wf_io_driver *io;      /* (p) */
 	const struct wf_sched_hooks *hooks; /* (p) */
 	struct wf_wheel wheel;
+	struct wf_poller poller;
 	struct wf_slab save_areas;
 	uint64_t seed;    /* (p) */
 	bool is_shuffled; /* (p) schedules are random; shuffle.h */

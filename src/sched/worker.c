@@ -190,13 +190,18 @@ void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t)
 		wf_idle_wake();
 }
 
+void wf_worker_pass_wake_on(bool is_swallowed)
+{
+	if (!is_swallowed)
+		return;
+	wf_fetch_sub(&wf_rt.nr_searching, 1u);
+	wf_idle_wake();
+}
+
 void wf_worker_poll(void)
 {
-	if (wf_rt.io->has_waiters() && wf_rt_poll(0)) {
-		/* We swallowed a wake-up meant for a sleeper, and are not asleep: pass it on. */
-		wf_fetch_sub(&wf_rt.nr_searching, 1u);
-		wf_idle_wake();
-	}
+	if (wf_rt.io->has_waiters())
+		wf_worker_pass_wake_on(wf_rt_poll(0));
 }
 
 struct wf_thread *wf_worker_pick(struct wf_worker *w)
@@ -373,11 +378,11 @@ static void push_prev(struct wf_kthread *k, struct wf_thread *t, enum wf_place p
 	}
 }
 
-static enum wf_place place_after(enum wf_prev_action action)
+static enum wf_place place_after(enum wf_prev_action action, const struct wf_thread *t)
 {
 	if (action == WF_PREV_YIELD)
 		return WF_PLACE_YIELDED;
-	return action == WF_PREV_GAVE_WAY ? WF_PLACE_WOKEN : WF_PLACE_TAIL;
+	return action == WF_PREV_GAVE_WAY && t->slice_left > 0 ? WF_PLACE_WOKEN : WF_PLACE_TAIL;
 }
 
 static void commit_park(struct wf_kthread *k, struct wf_thread *t)
@@ -417,7 +422,7 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 	case WF_PREV_GAVE_WAY:
 	case WF_PREV_PREEMPT:
 		wf_store_release(&t->state, WF_READY);
-		push_prev(k, t, place_after(action));
+		push_prev(k, t, place_after(action, t));
 		break;
 	case WF_PREV_JOIN:
 		wf_store_release(&t->state, WF_READY);

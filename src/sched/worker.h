@@ -53,6 +53,7 @@ struct wf_kthread {
 	bool is_lazy;        /* (o) counted in wf_rt.nr_lazy */
 	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
 	bool is_helper;      /* (c) runs no threads either; see wf_rt_spawn_helper() */
+	bool is_poller;      /* (o) the helper of poller.c */
 	bool is_ending;      /* (o) its bound thread has ended */
 	bool is_revived;     /* by its maker: it had ended, and comes back */
 	/* (o) the kernel ties something of the program to it, which would end with it: see wf_kthread_tie() */
@@ -102,6 +103,8 @@ struct wf_worker {
 	uint32_t calls;        /* (a) blocking-capable calls made */
 	/* (a) a hint: a thread was woken for it that its own may still keep waiting for a moment */
 	bool wants_look;
+	/* (a) a hint, until the monitor's next look: it has slept */
+	bool has_idled;
 	uint64_t rng;            /* (w) */
 	uint32_t searches;       /* (w) */
 	uint32_t idle_yields;    /* (w) yields with nobody else to run */
@@ -183,10 +186,10 @@ WF_INLINE struct wf_thread *wf_self(void)
 	return (struct wf_thread *)wf_cpu_gs_word(WF_KT_CUR);
 }
 
-/* Linux keeps state of a bound thread at k, and a kernel thread or child that k makes would inherit it. */
+/* Linux keeps state at k, a bound thread's or the poller's slice, and what k makes would inherit it. */
 WF_INLINE bool wf_has_own_state(const struct wf_kthread *k)
 {
-	return k->bound || k->is_ending;
+	return k->bound || k->is_ending || k->is_poller;
 }
 
 #define WF_TRACE(k, ev, a, b)                                                                      \
@@ -223,6 +226,8 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w);
 bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self);
 /* Make the threads ready whose descriptors are. */
 void wf_worker_poll(void);
+/* A poll() of a kernel thread that is no idle worker's swallowed a wake-up meant for one, or did not. */
+void wf_worker_pass_wake_on(bool is_swallowed);
 /* Leave the running thread; returns when it runs again, maybe on another kernel thread. */
 WF_PARKS void wf_worker_switch_away(enum wf_prev_action action);
 /* The same for a context that is never resumed by the usual path (DEAD, or a saved signal frame). */

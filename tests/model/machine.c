@@ -249,11 +249,27 @@ __attribute__((weak)) void wf_preempt_init_kthread(struct wf_kthread *k)
 
 /* --- the poller --- */
 
-/* arg: how often the clock had been set when the poll began. */
+struct fake_poll {
+	uint32_t nr_arms; /* when it began */
+	bool *kicked;
+};
+
 static bool is_poll_over(void *arg)
 {
-	return machine.is_woken || machine.nr_events || machine.nr_arms != *(uint32_t *)arg ||
-	       machine.armed <= model_now();
+	const struct fake_poll *p = arg;
+
+	return machine.is_woken || machine.nr_events || machine.nr_arms != p->nr_arms ||
+	       machine.armed <= model_now() || *p->kicked;
+}
+
+/* What the handler does on a kernel thread that runs no thread. */
+static bool take_kick(bool *kicked)
+{
+	if (!*kicked)
+		return false;
+	*kicked = false;
+	wf_store_seq_cst(&wf_self_kthread()->kick_sent, 0u);
+	return true;
 }
 
 void machine_event(void)
@@ -275,16 +291,19 @@ static bool arm_fake(int64_t deadline)
 static bool poll_fake(int64_t timeout_ns)
 {
 	int64_t end = timeout_ns < 0 ? WF_NEVER : model_now() + timeout_ns;
+	uint32_t number = (uint32_t)(wf_self_kthread()->tid - FIRST_TID);
+	bool no_kick = false,
+	     *kicked = number < ARRAY_LEN(machine.kicked) ? &machine.kicked[number] : &no_kick;
 	bool woken;
 
 	if (!timeout_ns)
 		model_fence(__func__);
 	while (timeout_ns) {
-		uint32_t nr_arms = machine.nr_arms;
+		struct fake_poll p = { machine.nr_arms, kicked };
 
-		(void)model_wait(is_poll_over, &nr_arms, WF_MIN(end, machine.armed));
-		if (machine.is_woken || machine.nr_events || machine.armed <= model_now() ||
-		    end <= model_now() || model_is_wait_broken())
+		(void)model_wait(is_poll_over, &p, WF_MIN(end, machine.armed));
+		if (take_kick(kicked) || machine.is_woken || machine.nr_events ||
+		    machine.armed <= model_now() || end <= model_now() || model_is_wait_broken())
 			break;
 	}
 	woken = machine.is_woken;
@@ -471,6 +490,31 @@ bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until)
 static bool is_door_kicked(void *arg)
 {
 	return machine.is_kicked;
+}
+
+struct computing {
+	bool (*is_over)(void *);
+	void *arg;
+	bool *kicked;
+};
+
+static bool ends_computing(void *arg)
+{
+	const struct computing *c = arg;
+
+	return *c->kicked || c->is_over(c->arg);
+}
+
+void machine_compute(bool (*is_over)(void *), void *arg)
+{
+	while (!is_over(arg)) {
+		struct wf_kthread *k = wf_self_kthread();
+		struct computing c = { is_over, arg, &machine.kicked[k->tid - FIRST_TID] };
+
+		(void)model_wait(ends_computing, &c, WF_NEVER);
+		if (take_kick(c.kicked) && wf_exchange(&k->preempt, 0u))
+			wf_give_way();
+	}
 }
 
 bool machine_sleep_at_door(int64_t until)
