@@ -324,6 +324,8 @@ class WeftWorkers(gdb.Command):
             k = rt.field(w, "wf_worker.kthread")
             is_vacant = rt.field(w, "wf_worker.is_vacant") or not k
             where = "vacant" if is_vacant else f"on kernel thread {rt.field(k, 'wf_kthread.tid')}"
+            if rt.field(w, "wf_worker.rests"):
+                where += ", rests"
             print(f"worker {rt.field(w, 'wf_worker.index')}: {where}, "
                   f"{rt.field(w + rq, 'wf_runq.nr')} queued")
         for k in rt.kthreads():

@@ -99,6 +99,7 @@ static void json_workers(struct wf_text_json *j, const struct wf_dump_view *v)
 		wf_text_json_begin(j, NULL, '{');
 		wf_text_json_number(j, "index", w->index);
 		wf_text_json_bool(j, "vacant", w->is_vacant);
+		wf_text_json_bool(j, "rests", w->rests);
 		if (w->kernel_tid)
 			wf_text_json_number(j, "kernel_tid", w->kernel_tid);
 		if (w->cur_tid)

@@ -358,7 +358,7 @@ static void print_workers(const struct wf_dump_view *v)
 		if (w->cur_tid)
 			printf(", runs thread %lld", (long long)w->cur_tid);
 		else if (w->kernel_tid)
-			printf(", idle");
+			printf(w->rests ? ", rests" : ", idle");
 		printf(", %u queued, %u in the inbox\n", w->nr_queued, w->nr_inbox);
 	}
 	for (size_t i = 0; i < s->nr_kthreads; i++) {

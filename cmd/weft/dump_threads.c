@@ -309,6 +309,7 @@ static bool read_workers(struct wf_threads *s, const struct wf_layout *l, const 
 			.nr_queued = (unsigned)wf_layout_fetch(l, t, rq, WF_L_RQ_NR),
 			.nr_inbox = inbox_length(l, t, wf_layout_fetch(l, t, a, WF_L_W_INBOX)),
 			.is_vacant = wf_layout_fetch(l, t, a, WF_L_W_IS_VACANT),
+			.rests = wf_layout_fetch(l, t, a, WF_L_W_RESTS),
 		};
 		k = w->is_vacant ? 0 : wf_layout_fetch(l, t, a, WF_L_W_KTHREAD);
 		if (!k)

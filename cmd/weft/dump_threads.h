@@ -53,7 +53,7 @@ struct wf_dump_kthread {
 struct wf_dump_worker {
 	uint64_t address;
 	unsigned index, nr_queued, nr_inbox;
-	bool is_vacant;
+	bool is_vacant, rests;
 	int kernel_tid;  /* 0: none */
 	int64_t cur_tid; /* 0: none */
 };

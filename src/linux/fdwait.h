@@ -17,6 +17,7 @@
 #include "linux/abi.h"
 #include "linux/msg.h"
 #include "sched/park.h"
+#include "sched/width.h"
 
 #define RWF_NOWAIT 8
 #define MSG_PEEK 0x2
@@ -59,6 +60,8 @@ WF_PARKS long lx_fdwait_first(struct lx_fdwait *w);
 /* The call is over: what it left reaches the next waiter. */
 WF_INLINE long lx_fdwait_done(struct lx_fdwait *w, long ret)
 {
+	if (ret > 0)
+		wf_width_served();
 	if (w->has_waited) {
 		wf_fd_pass_on(w->use.fd, w->events);
 		wf_fd_use_done(&w->use);

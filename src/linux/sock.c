@@ -81,8 +81,10 @@ static long wait_in_kernel_for(struct wf_frame *f, uint32_t events)
 /* What a call that never waits returned: see wf_found_ready(). */
 static long at_once(long ret)
 {
-	if (ret > 0)
+	if (ret > 0) {
+		wf_width_served();
 		wf_found_ready();
+	}
 	return ret;
 }
 

@@ -56,6 +56,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_worker, kthread),
 	FIELD(wf_worker, index),
 	FIELD(wf_worker, is_vacant),
+	FIELD(wf_worker, rests),
 	FIELD(wf_worker, rq),
 	FIELD(wf_worker, inbox),
 	FIELD(wf_runq, nr),
@@ -157,12 +158,13 @@ static const struct wf_inspect_value values[] = {
 	EVENT(WF_EV_SIGNAL, "signal"),
 	EVENT(WF_EV_HANDLER, "handler"),
 	EVENT(WF_EV_KICK, "kick"),
+	EVENT(WF_EV_REST, "rest"),
 
 	{ "const", "state_mask", WF_STATE_MASK },
 	{ "const", "trace_events", WF_TRACE_EVENTS },
 };
 
-_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 8 && WF_EV_NR == 15, "name the new values above");
+_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 8 && WF_EV_NR == 16, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
 	{ "wf_runtime", &wf_rt },

@@ -32,6 +32,7 @@ static void add(struct wf_counters *sum, const struct wf_counters *c)
 	sum->polls += wf_load_relaxed(&c->polls);
 	sum->idles += wf_load_relaxed(&c->idles);
 	sum->directs += wf_load_relaxed(&c->directs);
+	sum->rests += wf_load_relaxed(&c->rests);
 }
 
 /* Every generation of every slot was a thread; one of them is main, which nobody made. */
@@ -68,6 +69,7 @@ WF_NOINLINE void wf_stats_print(const struct wf_stats_gate *gate)
 	line(&f, "polls", sum.polls);
 	line(&f, "idle sleeps", sum.idles);
 	line(&f, "direct waits", sum.directs);
+	line(&f, "rests", sum.rests);
 	line(&f, "workers", wf_rt.nr_workers);
 	line(&f, "kernel threads", nr_kthreads);
 	if (gate) {

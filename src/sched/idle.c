@@ -15,6 +15,7 @@
 #include "sched/direct.h"
 #include "sched/runtime.h"
 #include "sched/timers.h"
+#include "sched/width.h"
 #include "sched/worker.h"
 
 /* a few microseconds: waking another processor costs 10 or more on a virtual machine */
@@ -69,6 +70,11 @@ static enum haul look_around(const struct wf_worker *self)
 bool wf_idle_is_work_around(const struct wf_worker *w)
 {
 	return look_around(w) != HAUL_NOTHING;
+}
+
+bool wf_idle_is_work_left(const struct wf_worker *w)
+{
+	return look_around(w) == HAUL_SOME;
 }
 
 bool wf_idle_is_anybody(void)
@@ -145,6 +151,7 @@ static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum
 
 		if (got) {
 			k->count.steals += got;
+			wf_store_hint(&w->hauls, w->hauls + 1);
 			WF_TRACE(k, WF_EV_STEAL, victim->index, got);
 			return HAUL_SOME;
 		}
@@ -281,6 +288,6 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 			k->is_searching = false;
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);
 		}
-		has_napped = sleep_in_poller(k);
+		has_napped = !wf_width_rest(k) && sleep_in_poller(k);
 	}
 }

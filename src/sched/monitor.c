@@ -10,6 +10,7 @@
 #include "sched/poller.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
+#include "sched/width.h"
 #include "sched/worker.h"
 
 #include <errno.h>
@@ -130,6 +131,7 @@ static void estimate_turn(struct wf_worker *w, int64_t now)
 
 	if (took < 2 * LONGEST_TICK_NS) {
 		took = took / WF_MAX(picks - w->seen_picks, 1u);
+		w->seen_turn_ns = took;
 		wf_store_hint(&w->turn_ns, (uint32_t)((wf_load_hint(&w->turn_ns) + took) / 2));
 	}
 	w->seen_picks = picks;
@@ -263,6 +265,7 @@ int64_t wf_monitor_tick(int64_t now)
 		is_busy |= wf_worker_is_running(w);
 		is_queued |= is_waiting(w);
 	}
+	wf_width_look(now);
 	wf_poller_look(now); /* before we look for events: then nobody might wait */
 	if (wf_load_seq_cst(&wf_rt.nr_lazy)) {
 		is_busy = look.has_calls = true;

@@ -32,6 +32,28 @@ struct wf_poller {
 	struct wf_kthread *kthread; /* (a) its own, once it runs */
 };
 
+enum wf_width_phase {
+	WF_WIDTH_WIDE,
+	WF_WIDTH_TRIAL,
+	WF_WIDTH_NARROW,
+};
+
+/* See width.h. Monitor only, but for the first. */
+struct wf_width {
+	uint32_t is_narrow; /* (a) */
+	enum wf_width_phase phase;
+	int64_t looked_at;
+	int64_t began; /* what is counted now, and from where */
+	uint32_t served, hauls;
+	int64_t until;       /* no trial before that */
+	int64_t pause, stay; /* how long it was to be wide after the last trial, narrow */
+	uint32_t nr_long;    /* looks in a row that found long turns */
+	/* of the trial: the windows that are over, the pairs that narrow has won, what was counted wide and narrow */
+	uint32_t window, wins;
+	uint64_t narrow_rate, sum[2];
+	int64_t took[2];
+};
+
 struct wf_runtime {
 	uint32_t started;             /* (a) */
 	int pid;                      /* (p) */
@@ -71,6 +93,7 @@ struct wf_runtime {
 	const struct wf_sched_hooks *hooks; /* (p) */
 	struct wf_wheel wheel;
 	struct wf_poller poller;
+	struct wf_width width;
 	struct wf_slab save_areas;
 	uint64_t seed;    /* (p) */
 	bool is_shuffled; /* (p) schedules are random; shuffle.h */

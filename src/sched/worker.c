@@ -13,6 +13,7 @@
 #include "sched/park.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
+#include "sched/width.h"
 
 #include <errno.h>
 
@@ -138,6 +139,7 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_inbox_push(home, t);
 		/* our push before our look at the sleepers; pairs with idle */
 		wf_fence_seq_cst(&home->inbox);
+		wf_width_submitted(home);
 		if (wf_idle_is_anybody())
 			wf_idle_wake();
 		else
@@ -172,6 +174,7 @@ void wf_worker_ready(struct wf_thread *t)
 		wf_inbox_push(home, t);
 		wf_fence_seq_cst(
 			&home->inbox); /* as above, should it have gone to sleep meanwhile */
+		wf_width_submitted(home);
 		if (!wf_worker_is_running(home) && wf_idle_is_anybody())
 			wf_idle_wake();
 		return;
@@ -186,6 +189,7 @@ void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t)
 {
 	wf_inbox_push(w, t);
 	wf_fence_seq_cst(&w->inbox); /* as above */
+	wf_width_submitted(w);
 	if (wf_idle_is_anybody())
 		wf_idle_wake();
 }

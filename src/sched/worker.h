@@ -29,7 +29,7 @@ enum wf_prev_action {
 
 struct wf_counters {
 	uint64_t switches, parks, unparks, steals, handoffs, preempts, kicks, spawns, polls, idles,
-		directs;
+		directs, rests;
 };
 
 struct wf_kthread {
@@ -97,7 +97,8 @@ struct wf_worker {
 	uint32_t seen_seq;   /* monitor only */
 	uint32_t seen_picks; /* monitor only */
 	int64_t seen_picks_at; /* monitor only */
-	int64_t seen_at;       /* monitor only: when the slice began */
+	int64_t seen_turn_ns; /* monitor only: how long a turn was, on average, before its last look */
+	int64_t seen_at;      /* monitor only: when the slice began */
 	uint32_t seen_calls;   /* monitor only */
 	uint32_t broken_calls; /* monitor only: the call that was interrupted last */
 	uint32_t calls;        /* (a) blocking-capable calls made */
@@ -105,6 +106,9 @@ struct wf_worker {
 	bool wants_look;
 	/* (a) a hint, until the monitor's next look: it has slept */
 	bool has_idled;
+	uint32_t rests;          /* (a) futex word; see width.h */
+	uint32_t served;         /* (a) transfers that its threads have made; width.c */
+	uint32_t hauls;          /* (a) how often it took threads from others */
 	uint64_t rng;            /* (w) */
 	uint32_t searches;       /* (w) */
 	uint32_t idle_yields;    /* (w) yields with nobody else to run */
@@ -277,6 +281,8 @@ void wf_idle_wake(void);
 bool wf_idle_is_anybody(void);
 /* Work that w's carrier must not sleep on, here or elsewhere. */
 bool wf_idle_is_work_around(const struct wf_worker *w);
+/* The same, without what another worker will come to soon. */
+bool wf_idle_is_work_left(const struct wf_worker *w);
 /* The next thread for k's worker: its own, a stolen one, or one that wakes it from its sleep in the poller. */
 struct wf_thread *wf_idle_find_work(struct wf_kthread *k);
 

@@ -27,7 +27,7 @@ const char *wf_trace_name(enum wf_event ev)
 		[WF_EV_STEAL] = "steal",   [WF_EV_HANDOFF] = "handoff",
 		[WF_EV_IDLE] = "idle",     [WF_EV_SYSCALL] = "syscall",
 		[WF_EV_SIGNAL] = "signal", [WF_EV_HANDLER] = "handler",
-		[WF_EV_KICK] = "kick",
+		[WF_EV_KICK] = "kick",     [WF_EV_REST] = "rest",
 	};
 
 	return ev < WF_EV_NR ? names[ev] : "?";

@@ -28,6 +28,7 @@ enum wf_event {
 	WF_EV_SIGNAL,  /* a: signal, b: target tid */
 	WF_EV_HANDLER, /* a: signal, b: handler address */
 	WF_EV_KICK,    /* a: target kernel tid, b: rip it was seen at */
+	WF_EV_REST,    /* */
 	WF_EV_NR
 };
 

@@ -5,6 +5,7 @@
  */
 #include "machine.h"
 #include "model.h"
+#include "reader.h"
 #include "sched/poller.h"
 
 #include "tap.h"
@@ -15,61 +16,12 @@
 #define END_NS (150 * WF_MS)
 #define SERVES_NS (40 * WF_MS)
 
-/* A descriptor with one reader. */
-static const struct wf_io_driver *machine_driver;
-static struct wf_thread *reader;
-static bool has_come;
-static int64_t began, read_at;
-
-static bool poll_reader(int64_t timeout_ns)
-{
-	bool is_woken = machine_driver->poll(timeout_ns);
-
-	if (has_come && reader) {
-		struct wf_thread *t = reader;
-
-		reader = NULL;
-		(void)wf_unpark(t, WF_WAKE_EVENT);
-	}
-	return is_woken;
-}
-
-static bool somebody_waits(void)
-{
-	return true;
-}
-
-static struct wf_io_driver driver = {
-	.poll = poll_reader,
-	.has_waiters = somebody_waits,
-	.may_sleep_beside = true,
-};
+static int64_t began;
 
 static void begin(uint32_t nr_workers)
 {
-	machine_reset(nr_workers);
-	machine_driver = wf_rt.io;
-	driver.wake = machine_driver->wake;
-	driver.arm = machine_driver->arm;
-	wf_rt.io = &driver;
-	reader = NULL;
-	has_come = false;
+	reader_reset(nr_workers);
 	began = model_now();
-	read_at = 0;
-	for (uint32_t i = 0; i < nr_workers; i++)
-		(void)machine_kthread(&wf_rt.workers[i]);
-}
-
-static void reads(void *arg)
-{
-	wf_park_begin(0, WF_WAIT_FD, 0);
-	if (has_come) {
-		(void)wf_park_abort();
-	} else {
-		reader = wf_self();
-		(void)wf_park(WF_NEVER);
-	}
-	read_at = model_now();
 }
 
 /* --- a wake-up on its way while it comes or goes --- */
@@ -129,8 +81,7 @@ static void setup_work(void)
 static void event_and_work(void *arg)
 {
 	wait_for_guest(NULL);
-	has_come = true;
-	machine_event();
+	reader_data_comes();
 	wf_worker_ready(arg);
 }
 
@@ -140,7 +91,7 @@ static void setup_event(void)
 
 	begin(1);
 	(void)machine_door(invite, NULL);
-	machine_queue(&wf_rt.workers[0], machine_thread(reads, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(reader_reads, NULL));
 	machine_queue(&wf_rt.workers[0], machine_thread(wait_for_guest, NULL));
 	t = machine_thread(nothing, NULL);
 	t->home = &wf_rt.workers[0];
@@ -185,13 +136,12 @@ static bool never(void *arg)
 static void event_comes(void *arg)
 {
 	(void)model_wait(never, NULL, began + EVENT_NS);
-	has_come = true;
-	machine_event();
+	reader_data_comes();
 }
 
 static bool has_been_read(void *arg)
 {
-	return read_at != 0;
+	return reader_read_at != 0;
 }
 
 static bool is_past_end(void *arg)
@@ -222,7 +172,7 @@ static void setup_computing(void)
 	(void)machine_door(monitor, NULL);
 	machine_stranger(event_comes, NULL);
 	machine_stranger(clock_ends, NULL);
-	machine_queue(&wf_rt.workers[0], machine_thread(reads, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(reader_reads, NULL));
 	for (int i = 0; i < 2; i++)
 		machine_queue(&wf_rt.workers[0], machine_thread(computes_until_read, NULL));
 	machine_queue(&wf_rt.workers[1], machine_thread(computes_until_end, NULL));
@@ -234,8 +184,8 @@ static void check_computing(void)
 
 	machine_check();
 	snprintf(text, sizeof(text), "the reader is late by %lld us",
-		 (long long)(read_at - began - EVENT_NS) / WF_US);
-	model_expect(read_at == began + EVENT_NS, text);
+		 (long long)(reader_read_at - began - EVENT_NS) / WF_US);
+	model_expect(reader_read_at == began + EVENT_NS, text);
 	model_expect(wf_rt.poller.kthread, "nobody came to the poller");
 	model_expect(wf_rt.poller.state == WF_POLLER_AWAY, "the guest stays beside an idle worker");
 }
@@ -260,12 +210,11 @@ static void setup_alone(void)
 	machine_stranger(clock_ends, NULL);
 	for (int i = 0; i < 4; i++)
 		machine_queue(&wf_rt.workers[i & 1], machine_thread(computes_until_end, NULL));
-	driver.has_waiters = nobody_waits;
+	reader_driver.has_waiters = nobody_waits;
 }
 
 static void check_alone(void)
 {
-	driver.has_waiters = somebody_waits;
 	machine_check();
 	model_expect(!wf_rt.poller.kthread, "a kernel thread came for nobody");
 }
