@@ -98,7 +98,7 @@ int main(void)
 	expect(SIGUSR1, SI_TIMER);
 	CHECK_EQ(seen.si_value.sival_int, 99);
 	timer_delete(timer);
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid = (pid_t)CHECK_SYS(fork());
 	if (pid == 0)
 		_exit(kill(parent, SIGUSR1) ? 1 : 0);
 	expect(SIGUSR1, SI_USER);
