@@ -136,8 +136,10 @@ static void begin_trial(struct wf_width *d)
 	d->phase = WF_WIDTH_TRIAL;
 	d->window = 0;
 	d->wins = 0;
-	for (int i = 0; i < 2; i++)
-		d->took[i] = (int64_t)(d->sum[i] = 0);
+	for (int i = 0; i < 2; i++) {
+		d->sum[i] = 0;
+		d->took[i] = 0;
+	}
 	wf_width_set(true);
 }
 
