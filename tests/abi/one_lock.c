@@ -3,12 +3,9 @@
  * Threads as an interpreter's: all that they do between their transfers they do under one lock. Then the same without
  * it, with threads beside them that compute, and after a pause: every answer comes, and the lock keeps others out.
  */
-#include <poll.h>
 #include <stdbool.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
-#include "check.h"
+#include "answers.h"
 
 #define NR_THREADS 8
 #define LOCKED_MS 350
@@ -20,7 +17,7 @@ static bool is_taken;
 static int nr_inside, is_over; /* atomic */
 static long deadline;
 static uint64_t value; /* under the big lock */
-static int ends[NR_THREADS][2];
+static struct answers other;
 
 static long now_ms(void)
 {
@@ -101,55 +98,17 @@ static void run(void *(*fn)(void *), int ms)
 
 	deadline = now_ms() + ms;
 	for (int i = 0; i < NR_THREADS; i++)
-		t[i] = start(fn, &ends[i][0]);
+		t[i] = start(fn, &other.fds[i]);
 	for (int i = 0; i < NR_THREADS; i++)
-		CHECK(join(t[i]) == &ends[i][0]);
-}
-
-/* The other side of all of them. */
-static void answer(void)
-{
-	struct pollfd fds[NR_THREADS];
-	int nr_open = NR_THREADS;
-
-	for (int i = 0; i < NR_THREADS; i++) {
-		close(ends[i][0]);
-		fds[i] = (struct pollfd){ .fd = ends[i][1], .events = POLLIN };
-	}
-	while (nr_open) {
-		if (poll(fds, NR_THREADS, -1) < 0)
-			_exit(1);
-		for (int i = 0; i < NR_THREADS; i++) {
-			char c;
-
-			if (fds[i].fd < 0 || !fds[i].revents)
-				continue;
-			if (read(fds[i].fd, &c, 1) != 1) {
-				fds[i].fd = -1;
-				nr_open--;
-			} else if (write(fds[i].fd, &c, 1) != 1) {
-				_exit(1);
-			}
-		}
-	}
-	_exit(0);
+		CHECK(join(t[i]) == &other.fds[i]);
 }
 
 int main(void)
 {
 	struct timespec pause = { 0, 150 * MS };
-	int status = -1;
 	pthread_t hog;
-	pid_t child;
 
-	for (int i = 0; i < NR_THREADS; i++)
-		CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]));
-	child = fork();
-	if (child == 0)
-		answer();
-	CHECK(child > 0);
-	for (int i = 0; i < NR_THREADS; i++)
-		close(ends[i][1]);
+	other = answers_begin(NR_THREADS);
 	run(with_lock, LOCKED_MS);
 	ok("under one lock");
 	run(without, OTHER_MS);
@@ -162,10 +121,6 @@ int main(void)
 	nanosleep(&pause, NULL);
 	run(with_lock, OTHER_MS);
 	ok("after a pause");
-	for (int i = 0; i < NR_THREADS; i++)
-		close(ends[i][0]);
-	CHECK_EQ(waitpid(child, &status, 0), child);
-	CHECK_EQ(status, 0);
-	ok("the other process ends");
+	answers_end(&other);
 	return finish();
 }

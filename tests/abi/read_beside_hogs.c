@@ -3,9 +3,7 @@
  * Threads wait for another process while as many as there are processors, and more, do nothing but compute; and when
  * those have ended: every answer comes, and whoever computes goes on.
  */
-#include <poll.h>
-#include <sys/socket.h>
-#include "check.h"
+#include "answers.h"
 
 #define NR_HOGS 5
 #define NR_READERS 3
@@ -13,36 +11,9 @@
 #define ROUNDS_BESIDE 40
 #define ROUNDS_ALONE 300
 
-static int ends[NR_READERS][2];
+static struct answers other;
 static uint32_t nr_computing;
 static int is_over;
-
-/* The other process: answers on every descriptor until the last is closed. */
-static void answer(void)
-{
-	struct pollfd fds[NR_READERS];
-	int nr_open = NR_READERS;
-
-	for (int i = 0; i < NR_READERS; i++) {
-		close(ends[i][0]);
-		fds[i] = (struct pollfd){ .fd = ends[i][1], .events = POLLIN };
-	}
-	while (nr_open && poll(fds, NR_READERS, -1) > 0) {
-		for (int i = 0; i < NR_READERS; i++) {
-			char c;
-
-			if (!fds[i].revents)
-				continue;
-			if (read(fds[i].fd, &c, 1) != 1) {
-				fds[i].fd = -1;
-				nr_open--;
-			} else if (write(fds[i].fd, &c, 1) != 1) {
-				_exit(1);
-			}
-		}
-	}
-	_exit(nr_open);
-}
 
 static void *computes(void *arg)
 {
@@ -63,7 +34,7 @@ struct reader {
 static void *asks(void *arg)
 {
 	const struct reader *r = arg;
-	int fd = ends[r->number][0];
+	int fd = other.fds[r->number];
 
 	for (int i = 0; i < r->rounds; i++) {
 		char sent = (char)i, got = 0;
@@ -97,17 +68,8 @@ static void ask(int rounds)
 int main(void)
 {
 	pthread_t hogs[NR_HOGS];
-	int status = -1;
-	pid_t child;
 
-	for (int i = 0; i < NR_READERS; i++)
-		CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]));
-	child = fork();
-	if (child == 0)
-		answer();
-	CHECK(child > 0);
-	for (int i = 0; i < NR_READERS; i++)
-		close(ends[i][1]);
+	other = answers_begin(NR_READERS);
 	for (int phase = 0; phase < PHASES; phase++) {
 		STORE(&nr_computing, 0);
 		STORE(&is_over, 0);
@@ -123,10 +85,6 @@ int main(void)
 		ask(ROUNDS_ALONE);
 		ok("and when those have ended");
 	}
-	for (int i = 0; i < NR_READERS; i++)
-		close(ends[i][0]);
-	CHECK_EQ(waitpid(child, &status, 0), child);
-	CHECK_EQ(status, 0);
-	ok("the other process ends");
+	answers_end(&other);
 	return finish();
 }
