@@ -153,8 +153,7 @@ class Thread:
     def registers(self):
         """Of a thread that is on no CPU."""
         if self.is_preempted:
-            area = int.from_bytes(read(self.sp + 8 * SWITCH_REGISTERS["r12"], 8), "little")
-            uc = self.rt.field(area, "save_area.uc")
+            uc = self.rt.field(self.sp, "wf_resume.uc")
             raw = read(uc + UCONTEXT_GREGS, 8 * len(UCONTEXT_REGISTERS))
             return dict(zip(UCONTEXT_REGISTERS, struct.unpack("=17Q", raw)))
         words = struct.unpack("=8Q", read(self.sp, SWITCH_BYTES))

@@ -76,6 +76,7 @@ static bool regs_of_ucontext(const struct wf_target *t, uint64_t uc, struct wf_r
 	return true;
 }
 
+/* A thread that left its CPU; of a preempted one the runtime's part of the way back is not shown. */
 static void read_saved_regs(struct wf_dump_thread *d, const struct wf_layout *l,
 			    const struct wf_target *t, uint64_t sp)
 {
@@ -84,7 +85,7 @@ static void read_saved_regs(struct wf_dump_thread *d, const struct wf_layout *l,
 	if (!sp || !wf_target_read(t, sp, w, sizeof(w)))
 		return;
 	if (d->is_preempted) {
-		uc = wf_layout_fetch(l, t, w[SWITCH_R12], WF_L_SAVE_AREA_UC);
+		uc = wf_layout_fetch(l, t, sp, WF_L_RESUME_UC);
 		if (uc && regs_of_ucontext(t, uc, &d->regs))
 			return;
 	}
@@ -112,7 +113,11 @@ static void read_regs(struct wf_dump_thread *d, const struct wf_layout *l,
 		if (wf_layout_fetch(l, t, k->address, WF_L_K_PREV) && d->stack_high &&
 		    is_inside(d, sp) && !is_inside(d, lwp->regs.reg[WF_REG_RSP]))
 			break;
-		d->regs = lwp->regs;
+		if (d->is_preempted)
+			read_saved_regs(d, l, t, sp); /* it is about to go on, or to leave */
+		else
+			d->regs = lwp->regs;
+		d->is_preempted = false;
 		d->is_on_cpu = true;
 		d->is_direct = k->is_direct;
 		d->kernel_tid = k->tid;

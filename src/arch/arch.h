@@ -11,8 +11,9 @@
 
 #include "base/base.h"
 
-struct wf_kthread; /* one kernel thread; sched/worker.h */
-struct wf_frame;   /* the registers of an intercepted system call; arch/<cpu>/frame.h */
+struct wf_kthread;  /* one kernel thread; sched/worker.h */
+struct wf_ucontext; /* what a signal interrupted; arch/<cpu>/sigframe.h */
+struct wf_frame;    /* the registers of an intercepted system call; arch/<cpu>/frame.h */
 
 /*
  * Save the callee-saved registers and the floating-point control words on the current stack, store the
@@ -28,6 +29,13 @@ WF_NORETURN void wf_arch_switch_last(void *to_sp);
  * switch to. entry never returns.
  */
 void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg);
+
+/*
+ * The same for an entry that will end in wf_arch_sigreturn(uc): until then whoever unwinds its stack finds the context
+ * in uc as its caller, and a reader from outside finds uc itself WF_RESUME_UC bytes above what is returned.
+ */
+void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf_ucontext *uc);
+#define WF_RESUME_UC 64
 
 /* Build a switch frame below frame that finishes the switch and then leaves the gate through frame. */
 void *wf_arch_make_gate_context(struct wf_frame *frame);

@@ -3,6 +3,7 @@
  * The layout of the runtime, as data; see inspect.h. Nothing in the process reads it.
  */
 #include "obs/inspect.h"
+#include "arch/arch.h"
 #include "linux/abi.h"
 #include "sched/runtime.h"
 
@@ -108,8 +109,8 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_trace_event, a),
 	FIELD(wf_trace_event, b),
 
-	/* A preempted thread's saved context: r12 in the frame at sp is the save area. */
-	{ "save_area.uc", WF_SAVE_AREA_UC, sizeof(void *) },
+	/* A preempted thread's saved context: its address lies here above sp. */
+	{ "wf_resume.uc", WF_RESUME_UC, sizeof(void *) },
 };
 
 #define STATE(value, name)                                                                         \

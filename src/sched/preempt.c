@@ -33,8 +33,6 @@ struct save_area {
 	char frame[] WF_ALIGNED(64);
 };
 
-_Static_assert(offsetof(struct save_area, uc) == WF_SAVE_AREA_UC, "obs/inspect.c exports it");
-
 bool wf_in_own_text(uintptr_t rip)
 {
 	return rip >= (uintptr_t)__ehdr_start && rip < (uintptr_t)etext;
@@ -84,7 +82,6 @@ static void resume(void *arg)
 	struct wf_thread *t = area->owner;
 
 	wf_worker_finish_switch(k);
-	t->is_preempted = false;
 	/* The area is freed before it is read for the last time: nobody but this kernel thread gets it back. */
 	if (k->save_area)
 		wf_slab_put(&wf_rt.save_areas, k->save_area);
@@ -94,6 +91,7 @@ static void resume(void *arg)
 	set_worker_stack(k, area->uc);
 	for (;;) {
 		wf_rt.hooks->resuming(t, area->uc);
+		t->is_preempted = false;
 		wf_arch_sigreturn(area->uc, &t->attention);
 	}
 }
@@ -113,7 +111,6 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	k->save_area = NULL;
 	area->owner = t;
 	area->uc = wf_sigframe_save(area->frame, uc);
-	t->is_preempted = true;
 	k->count.preempts++;
 	WF_TRACE(k, WF_EV_PREEMPT, uc->reg[WF_UC_RIP], 0);
 	/*
@@ -121,7 +118,9 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	 * in which they run now: the last owner before all others would mean that two of them keep the lock.
 	 */
 	wf_runq_end_handoff(&k->worker->rq);
-	t->sp = wf_arch_make_context(area->stack + sizeof(area->stack), resume, area);
+	t->sp = wf_arch_make_resume(area->stack + sizeof(area->stack), resume, area, area->uc);
+	/* Who reads from outside may stop us anywhere: from here on the frame at sp counts. */
+	wf_store_release(&t->is_preempted, true);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL); /* who runs next is open to kicks */
 	wf_worker_switch_last(k, wf_balance_leave(k, WF_PREV_PREEMPT));
 }

@@ -174,8 +174,6 @@ void wf_preempt_on_kick(int sig, void *info, void *uc);
 /* A kernel thread is new: mask, alternate stack, FPU. Called by itself. */
 void wf_preempt_init_kthread(struct wf_kthread *k);
 bool wf_in_own_text(uintptr_t rip);
-/* Where a preempted thread's save area keeps the address of its ucontext: for readers from outside. */
-#define WF_SAVE_AREA_UC 2056
 /* Real mask of every kernel thread that runs threads: all but the kick and synchronous faults. */
 uint64_t wf_worker_sigmask(void);
 

@@ -101,7 +101,7 @@ struct wf_thread {
 	uint64_t turn : 16; /* (w) how long it usually runs before it waits, in the same unit */
 	uint8_t level;      /* (a) by nice value: 0 has the largest weight */
 	uint8_t wait_kind;  /* (o) enum wf_wait */
-	bool is_preempted;  /* (w) sp leads to a saved signal frame */
+	bool is_preempted;  /* (w) a saved signal frame is its state: sp + WF_RESUME_UC */
 	/* (o) read by the monitor, which is to interrupt the call that the thread is in if it lasts */
 	bool breaks_call;
 	/* (o) 0..15: up with every slice used whole, down in every tick in which it parks */

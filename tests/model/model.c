@@ -16,7 +16,9 @@
 /* The real ones: the core is compiled against model_arch_switch() and friends. */
 void wf_arch_switch(void **save_sp, void *to_sp);
 void wf_arch_switch_last(void *to_sp) __attribute__((noreturn));
+struct wf_ucontext;
 void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg);
+void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf_ucontext *uc);
 
 #define MAX_TURN 300 /* steps of one CPU in a row: it may wait for another one without saying so */
 
@@ -64,12 +66,21 @@ void *model_stack_top(void)
 }
 
 /* Some are made for stacks that are big enough for the core, but not for the checker below it. */
+static void *big_enough(void *top)
+{
+	return stack_of((char *)top - 1) == &engine.main_stack ? model_stack_top() : top;
+}
+
 void *model_arch_make_context(void *top, void (*entry)(void *), void *arg);
 void *model_arch_make_context(void *top, void (*entry)(void *), void *arg)
 {
-	if (stack_of((char *)top - 1) == &engine.main_stack)
-		top = model_stack_top();
-	return wf_arch_make_context(top, entry, arg);
+	return wf_arch_make_context(big_enough(top), entry, arg);
+}
+
+void *model_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf_ucontext *uc);
+void *model_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf_ucontext *uc)
+{
+	return wf_arch_make_resume(big_enough(top), entry, arg, uc);
 }
 
 static void end_execution(void)

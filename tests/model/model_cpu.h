@@ -45,6 +45,7 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 #define wf_arch_switch model_arch_switch
 #define wf_arch_switch_last model_arch_switch_last
 #define wf_arch_make_context model_arch_make_context
+#define wf_arch_make_resume model_arch_make_resume
 #define wf_arch_sigreturn model_arch_sigreturn
 #define wf_arch_sigreturn_check model_arch_sigreturn_check
 #define wf_arch_sigreturn_end model_arch_sigreturn_end

@@ -302,6 +302,22 @@ class Cores(ObsTest):
         dump = json.loads(self.dump("--json", "--core", f"{name}.{v.pid}"))
         Dump.assert_places(self, dump)
 
+    def test_a_thread_that_leaves_or_takes_up_its_work_shows_it(self):
+        # The runtime's steps between a kick and the instruction that it interrupted.
+        for step in ("wf_preempt_on_kick", "preempt.c:resume", "lx_signal_resuming",
+                     "*wf_arch_sigreturn"):
+            v = self.victim(workers=1)
+            core = os.path.join(self.directory(), "core")
+            text = self.gdb("handle all nostop noprint pass", f"tbreak {step}", "continue", "bt",
+                            f"generate-core-file {core}", "detach",
+                            target=["-p", str(v.pid)])
+            self.assertRegex(text, r"(?s)hit Temporary breakpoint .* in clone", step)
+            self.assertRegex(text, r" (spins|spins_too) \(\)", step)
+            if step != "wf_preempt_on_kick":  # a core leaves out its stack
+                Dump.assert_places(self, json.loads(self.dump("--json", "--core", core)))
+            self.assert_goes_on(v)
+            v.close()
+
     def test_files_that_are_no_cores_are_refused(self):
         where = self.directory()
         self.assert_refused(weft("dump", "--core", obstest.WAITERS), "is not a core file")

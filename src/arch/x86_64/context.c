@@ -13,6 +13,7 @@
 #define X87CW_DEFAULT 0x37fu
 
 void wf_arch_context_start(void);
+void wf_arch_resume_start(void);
 void wf_arch_gate_thread_start(void);
 long wf_arch_spawn_raw(unsigned long flags, void *stack_top, int *tid);
 
@@ -36,6 +37,31 @@ void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg)
 		.rbx = (uint64_t)entry,
 		.r12 = (uint64_t)arg,
 		.continue_at = wf_arch_context_start,
+	};
+	return f;
+}
+
+/* The words above a switch frame of wf_arch_make_resume(). */
+struct resume_frame {
+	struct switch_frame frame;
+	struct wf_ucontext *uc;
+	uint64_t unused; /* the stack is aligned at a call */
+};
+
+_Static_assert(offsetof(struct resume_frame, uc) == WF_RESUME_UC,
+	       "readers from outside rely on it");
+
+void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf_ucontext *uc)
+{
+	struct resume_frame *f = (void *)(WF_ALIGN_DOWN((uintptr_t)top, 16ul) - sizeof(*f));
+
+	*f = (struct resume_frame){
+		.frame = { .mxcsr = MXCSR_DEFAULT,
+			   .x87cw = X87CW_DEFAULT,
+			   .rbx = (uint64_t)entry,
+			   .r12 = (uint64_t)arg,
+			   .continue_at = wf_arch_resume_start },
+		.uc = uc,
 	};
 	return f;
 }

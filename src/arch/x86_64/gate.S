@@ -522,31 +522,9 @@ END_FUNC(wf_arch_cas32)
  * the virtual mask back, delivers what is pending now, and leaves a ucontext that the kernel may restore.
  * The call frame information describes the interrupted context, so an unwinder crosses it like the kernel's.
  */
-#define UC_REG(n) (40 + (n) * 8)	/* offset of gregs[n] in the ucontext */
-#define CFA_AT_RSP_REG .cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06	/* CFA = *(rsp + 160) */
-	.macro UC_RULE dwarf lo hi
-	.cfi_escape 0x10, \dwarf, 3, 0x77, \lo, \hi
-	.endm
 	.balign 16
 	.cfi_startproc
-	.cfi_signal_frame
-	CFA_AT_RSP_REG
-	UC_RULE 8, 0xa8, 0x00	/* r8 at 40 */
-	UC_RULE 9, 0xb0, 0x00
-	UC_RULE 10, 0xb8, 0x00
-	UC_RULE 11, 0xc0, 0x00
-	UC_RULE 12, 0xc8, 0x00
-	UC_RULE 13, 0xd0, 0x00
-	UC_RULE 14, 0xd8, 0x00
-	UC_RULE 15, 0xe0, 0x00
-	UC_RULE 5, 0xe8, 0x00	/* rdi at 104 */
-	UC_RULE 4, 0xf0, 0x00
-	UC_RULE 6, 0xf8, 0x00	/* rbp at 120 */
-	UC_RULE 3, 0x80, 0x01	/* rbx at 128 */
-	UC_RULE 1, 0x88, 0x01	/* rdx */
-	UC_RULE 0, 0x90, 0x01	/* rax */
-	UC_RULE 2, 0x98, 0x01	/* rcx */
-	UC_RULE 16, 0xa8, 0x01	/* rip at 168 */
+	CFI_CONTEXT_AT_RSP
 	nop	/* unwinders look up the address before the return address */
 FUNC(wf_arch_restorer)
 	movq	%rsp, %rbx
@@ -607,9 +585,13 @@ LABEL(wf_arch_enter_end)
 END_FUNC(wf_arch_enter_handler)
 
 /* Return address of the runtime's own handlers (kick, faults): the kernel restores what they left. */
+	.cfi_startproc
+	CFI_CONTEXT_AT_RSP
+	nop
 FUNC(wf_arch_restorer_native)
 	movl	$15, %eax
 	syscall
+	.cfi_endproc
 END_FUNC(wf_arch_restorer_native)
 
 NO_EXEC_STACK

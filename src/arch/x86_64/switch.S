@@ -92,6 +92,16 @@ FUNC(wf_arch_context_start)
 	.cfi_endproc
 END_FUNC(wf_arch_context_start)
 
+/* The same of wf_arch_make_resume(): the address of the ucontext is at rsp. */
+FUNC(wf_arch_resume_start)
+	.cfi_startproc
+	CFI_CONTEXT_FROM_RSP
+	movq	%r12, %rdi
+	call	*%rbx
+	ud2
+	.cfi_endproc
+END_FUNC(wf_arch_resume_start)
+
 /*
  * long wf_arch_spawn_raw(flags, stack_top, tid): the child pops fn and arg from its stack and calls fn(arg); when
  * that returns, it ends.
@@ -119,7 +129,7 @@ END_FUNC(wf_arch_spawn_raw)
 
 FUNC(wf_arch_sigreturn)
 	.cfi_startproc
-	.cfi_undefined %rip
+	CFI_CONTEXT_AT_RDI
 	movq	%rsp, %rdx
 LABEL(wf_arch_sigreturn_check)
 	movq	%rdx, %rsp
