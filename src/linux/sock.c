@@ -25,6 +25,7 @@
 #define SOCK_STREAM 1
 #define IPPROTO_TCP 6
 #define TCP_ULP 31
+#define RLIMIT_NOFILE 7
 #define MSG_OOB 0x1
 #define MSG_TRUNC 0x20
 #define MSG_WAITFORONE 0x10000
@@ -488,7 +489,25 @@ long sysc_sendmmsg(struct wf_frame *f)
 	return done ? (long)done : lx_fdwait_check_sigpipe(ret);
 }
 
-/* What does not listen never becomes ready for accept: the kernel says what is wrong. */
+/*
+ * Whether a new descriptor can be made. Where none can, the highest possible one is in use, so the number that the probe
+ * takes for a moment is seldom seen by others.
+ */
+static bool has_descriptor_left(int any_fd)
+{
+	uint64_t limit[2] = { 0, 0 };
+	long probe;
+
+	(void)sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, NULL, limit);
+	if (limit[0] && sys2(__NR_fcntl, limit[0] - 1, F_GETFD) < 0)
+		return true;
+	probe = sys3(__NR_fcntl, any_fd, F_DUPFD_CLOEXEC, 0);
+	if (probe >= 0)
+		(void)sys_close((int)probe);
+	return probe >= 0;
+}
+
+/* What does not listen never becomes ready for accept, or has nowhere to put it: the kernel says what is wrong. */
 static bool may_accept(const struct wf_frame *f)
 {
 	int listens = 0, len = sizeof(listens);
@@ -496,7 +515,7 @@ static bool may_accept(const struct wf_frame *f)
 	if (f->nr == __NR_accept4 && WF_ARG3(f) & ~(uint64_t)(O_CLOEXEC | O_NONBLOCK))
 		return false;
 	return sys5(__NR_getsockopt, WF_ARG0(f), SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 &&
-	       listens;
+	       listens && has_descriptor_left((int)WF_ARG0(f));
 }
 
 long sysc_accept(struct wf_frame *f)
