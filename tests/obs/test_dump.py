@@ -313,7 +313,7 @@ class Cores(ObsTest):
                             target=["-p", str(v.pid)])
             self.assertRegex(text, r"(?s)hit Temporary breakpoint .* in clone", step)
             self.assertRegex(text, r" (spins|spins_too) \(\)", step)
-            if step != "wf_preempt_on_kick":  # a core leaves out its stack
+            if step != "wf_preempt_on_kick":  # gdb leaves out its stack, behind a guard page
                 Dump.assert_places(self, json.loads(self.dump("--json", "--core", core)))
             self.assert_goes_on(v)
             v.close()
