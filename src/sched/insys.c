@@ -4,6 +4,11 @@
  *
  * The word insys decides between us and the monitor: our 1 -> 0 at return and its 1 -> 2 are both CAS, so exactly one
  * of them keeps the worker.
+ *
+ * Who has handed its worker on is not disturbed for that worker's sake any more: a waiter for a futex that the kernel has
+ * moved to another one would, interrupted, wait for the first again. The monitor says that it wants the CPU, then looks
+ * whether k has the worker still; k gives it away, then looks whether somebody wants it, and if so lets the kick come
+ * first. Both in sequential order, so at least one of them sees the other.
  */
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
@@ -23,10 +28,11 @@ void wf_call_enter(bool certain)
 	}
 	wf_store_release(&k->insys, 2u);
 	wf_step();
-	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	wf_store_seq_cst(&k->worker, (struct wf_worker *)NULL);
 	k->count.handoffs++;
 	WF_TRACE(k, WF_EV_HANDOFF, w->index, 1);
 	wf_rt_make_vacant(w);
+	wf_preempt_settle(k);
 }
 
 void wf_call_enter_lazy(void)

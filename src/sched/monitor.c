@@ -76,8 +76,12 @@ static void preempt(struct wf_worker *w, uint32_t why)
 
 	if (!k)
 		return;
-	wf_store_release(&k->preempt, why);
-	wf_kick(k);
+	wf_store_seq_cst(&k->preempt, why);
+	wf_step();
+	if (wf_load_seq_cst(&k->worker) == w)
+		wf_kick(k);
+	else
+		wf_store_release(&k->preempt, 0u); /* handed on meanwhile: see insys.c */
 }
 
 static bool is_waiting(const struct wf_worker *w)

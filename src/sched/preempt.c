@@ -156,6 +156,8 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 		return;
 	wf_store_seq_cst(&k->kick_sent, 0u);
 	wants_cpu = wf_exchange(&k->preempt, 0u);
+	if (!wf_load_relaxed(&k->worker))
+		wants_cpu = 0;
 	wf_rt.hooks->kicked(k);
 	WF_TRACE(k, WF_EV_KICK, 0, uc->reg[WF_UC_RIP]);
 	if (!k->cur)
@@ -180,6 +182,12 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 		wf_rt.hooks->stands_still(k->cur);
 	else
 		preempt(k, uc);
+}
+
+void wf_preempt_settle(struct wf_kthread *k)
+{
+	for (uint32_t round = 0; wf_load_seq_cst(&k->preempt); round++)
+		sys_relax(round);
 }
 
 void wf_preempt_init_kthread(struct wf_kthread *k)

@@ -171,6 +171,8 @@ void wf_monitor_hurry(void);
 void wf_kick(struct wf_kthread *k);
 /* Signal handler for WF_SIG_KICK. */
 void wf_preempt_on_kick(int sig, void *info, void *uc);
+/* k, the caller's, has just given its worker away: a kick for that one's sake comes now, or never. */
+void wf_preempt_settle(struct wf_kthread *k);
 /* A kernel thread is new: mask, alternate stack, FPU. Called by itself. */
 void wf_preempt_init_kthread(struct wf_kthread *k);
 bool wf_in_own_text(uintptr_t rip);

@@ -76,6 +76,40 @@ static void retake(void *arg)
 	(void)wf_call_retake(&wf_rt.workers[0]);
 }
 
+static bool has_wanted;
+
+static bool has_wanted_cpu(void *arg)
+{
+	return has_wanted;
+}
+
+/* Its worker is wanted for another just as it hands it on. */
+static void wait_undisturbed(void *arg)
+{
+	wf_rt.workers[0].slice_began = model_now() - 2 * WF_WAKE_GRANULARITY_NS;
+	wf_call_enter(true);
+	(void)model_wait(has_wanted_cpu, NULL, WF_NEVER);
+	model_expect(!machine_is_kicked(), "a wait is disturbed for the sake of a worker that it has handed on");
+	wf_call_leave();
+}
+
+static void want_cpu(void *arg)
+{
+	wf_monitor_preempt_for_wake(&wf_rt.workers[0]);
+	has_wanted = true;
+}
+
+static void setup_wanted(void)
+{
+	has_wanted = false;
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(wait_undisturbed, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(compute, NULL));
+	(void)machine_door(want_cpu, NULL);
+}
+
 static void setup_one(void)
 {
 	machine_reset(1);
@@ -97,6 +131,7 @@ static void setup_three(void)
 }
 
 static const struct model one = { .setup = setup_one, .check = machine_check, .bound = 2 };
+static const struct model wanted = { .setup = setup_wanted, .check = machine_check, .bound = 2 };
 static const struct model three = {
 	.setup = setup_three, .check = machine_check, .bound = 1, .walks = 200000
 };
@@ -109,6 +144,11 @@ TEST(a_worker_taken_during_a_call_is_kept_by_one)
 TEST(a_retake_that_comes_late_takes_what_is_there_now)
 {
 	model_verify(&three);
+}
+
+TEST(who_has_handed_its_worker_on_is_not_disturbed_for_it)
+{
+	model_verify(&wanted);
 }
 
 TEST(a_return_that_is_not_atomic_is_caught)

@@ -272,6 +272,21 @@ static bool take_kick(bool *kicked)
 	return true;
 }
 
+__attribute__((weak)) void wf_preempt_settle(struct wf_kthread *k)
+{
+	while (wf_load_seq_cst(&k->preempt)) {
+		if (take_kick(&machine.kicked[k->tid - FIRST_TID]))
+			wf_store_seq_cst(&k->preempt, 0u);
+		else
+			wf_cpu_pause();
+	}
+}
+
+bool machine_is_kicked(void)
+{
+	return machine.kicked[wf_self_kthread()->tid - FIRST_TID];
+}
+
 void machine_event(void)
 {
 	model_fence(__func__);

@@ -37,6 +37,9 @@ bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until);
 /* The running thread computes until then, and is preempted meanwhile. */
 void machine_compute(bool (*is_over)(void *), void *arg);
 
+/* Would a kick end what the caller's kernel thread does? */
+bool machine_is_kicked(void);
+
 /* How often the kernel was asked to yield. */
 uint32_t machine_nr_yields(void);
 /* Set before machine_reset(): the size of a thread's object. After it: what answers system calls, NULL: kicks count. */

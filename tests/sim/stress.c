@@ -91,6 +91,11 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 {
 }
 
+void wf_preempt_settle(struct wf_kthread *k)
+{
+	wf_store_seq_cst(&k->preempt, 0u);
+}
+
 /* Linked with the real first frames, which name it. */
 void wf_arch_gate_thread_start(void);
 void wf_arch_gate_thread_start(void)
