@@ -154,9 +154,10 @@ void wf_worker_ready(struct wf_thread *t)
 		/*
 		 * A hog gives way to a thread that is none, as on Linux: else one that keeps taking and releasing
 		 * a lock in a loop would never let the thread that it wakes have it. It keeps the rest of its slice: else a
-		 * thread that computes and wakes others often would get next to nothing beside threads that only compute.
+		 * thread that computes and wakes others often would get next to nothing beside threads that only compute. A
+		 * new thread waits for nothing, and comes behind all others.
 		 */
-		if (waker->hog >= WF_HOG && t->hog < waker->hog)
+		if (waker->hog >= WF_HOG && t->hog < waker->hog && t->nr_switches)
 			(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
 		if (w->rq.is_private) /* we carry the only worker: nobody sleeps */
 			return;

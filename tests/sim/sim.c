@@ -414,6 +414,41 @@ TEST(a_thread_that_gives_way_to_one_it_wakes_keeps_its_turn)
 	model_verify_walk(&giving_way, 100);
 }
 
+static void makes_thread(void *name)
+{
+	wf_self()->slice_left = WF_SLICE_NS;
+	wf_self()->hog = WF_HOG;
+	wf_worker_ready(machine_thread(takes_turn, "n"));
+	obey_attention();
+	takes_turn(name);
+}
+
+static void setup_makes_thread(void)
+{
+	machine_reset(1);
+	nr_turns = 0;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(sleeps_at_door, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(makes_thread, "m"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "1"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "2"));
+}
+
+static void check_thread_made(void)
+{
+	machine_check();
+	turns[nr_turns] = 0;
+	model_expect(!strcmp(turns, "m12n"), turns);
+}
+
+static const struct model making = { .setup = setup_makes_thread, .check = check_thread_made };
+
+/* A new thread comes behind all others: to give way to it would be to give way to all of them, for each thread made. */
+TEST(a_thread_that_computes_and_makes_another_keeps_its_turn)
+{
+	model_verify_walk(&making, 100);
+}
+
 TEST(random_threads_all_end)
 {
 	const char *runs_text = getenv("WEFT_RUNS");
