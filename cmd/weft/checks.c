@@ -133,23 +133,26 @@ static void read_io_uring(const struct wf_machine *m, struct wf_checks_finding *
 		found(f, WF_CHECKS_WARN, "refused (EPERM)");
 		advise(f,
 		       "the sysctl kernel.io_uring_disabled is %lld; "
-		       "each wait for a shared futex or a child holds a kernel thread",
+		       "each wait for a shared futex, a child or the disk holds a kernel thread",
 		       disabled);
 	} else if (ret == -EPERM) {
 		found(f, WF_CHECKS_WARN, "refused (EPERM)");
-		advise(f, "a seccomp filter or security module forbids it, as in most containers; "
-			  "each wait for a shared futex or a child holds a kernel thread");
+		advise(f,
+		       "a seccomp filter or security module forbids it, as in most containers; "
+		       "each wait for a shared futex, a child or the disk holds a kernel thread");
 	} else if (ret == -ENOSYS) {
 		found(f, WF_CHECKS_WARN, "no (ENOSYS)");
-		advise(f, "the kernel lacks it or a seccomp filter says so; "
-			  "each wait for a shared futex or a child holds a kernel thread");
+		advise(f,
+		       "the kernel lacks it or a seccomp filter says so; "
+		       "each wait for a shared futex, a child or the disk holds a kernel thread");
 	} else if (ret == -EOPNOTSUPP) {
 		found(f, WF_CHECKS_WARN, "without FUTEX_WAIT and WAITID");
-		advise(f, "Linux 6.7 has them; until then each wait for a shared futex or a child "
-			  "holds a kernel thread");
+		advise(f, "Linux 6.7 has them; until then each wait for a shared futex, a child or "
+			  "the disk holds a kernel thread");
 	} else {
 		found(f, WF_CHECKS_WARN, "no (%s)", strerror(-ret));
-		advise(f, "each wait for a shared futex or a child holds a kernel thread");
+		advise(f,
+		       "each wait for a shared futex, a child or the disk holds a kernel thread");
 	}
 }
 
@@ -394,8 +397,8 @@ const struct wf_check wf_checks[] = {
 	  read_library },
 	{ "kernel", "kernel", WF_CHECKS_FAIL,
 	  "weft needs the FSGSBASE instructions, which Linux allows since 5.9. Later kernels add time-outs\n"
-	  "of the poller in nanoseconds (5.11), waits for futexes and children in io_uring (6.7), and\n"
-	  "guard pages without mappings (6.13).",
+	  "of the poller in nanoseconds (5.11), waits for futexes, children and the disk in io_uring\n"
+	  "(6.7), and guard pages without mappings (6.13).",
 	  read_kernel },
 	{ "fsgsbase", "CPU writes FS and GS base", WF_CHECKS_FAIL,
 	  "Every thread has its own thread pointer in FS, and weft keeps the kernel thread's own data at\n"
@@ -409,7 +412,8 @@ const struct wf_check wf_checks[] = {
 	{ "io-uring", "io_uring", WF_CHECKS_WARN,
 	  "Futexes that processes share and children are no descriptors that could be polled: a thread\n"
 	  "that waits for one holds a kernel thread. From 16 such threads on they wait in a ring of\n"
-	  "io_uring (6.7), with one kernel thread for all. All else goes through epoll.",
+	  "io_uring (6.7), with one kernel thread for all. Reads that wait for the disk do so from 8 to\n"
+	  "96 on, in another. All else goes through epoll.",
 	  read_io_uring },
 	{ "epoll-pwait2", "epoll_pwait2", WF_CHECKS_WARN,
 	  "An idle worker that expects work soon naps in the poller for a fraction of a millisecond.\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The ring and its kernel thread; see ring.h.
+ * The rings and their kernel threads; see ring.h.
  *
- * Nobody else enters the ring. The kernel completes an operation on the kernel thread that submitted it, and not
+ * Nobody else enters a ring. The kernel completes an operation on the kernel thread that submitted it, and not
  * before that one is out of an uninterruptible call: had a worker's carrier submitted it, a vfork() or a dead file
  * server that it met later would keep back other threads' wake-ups for as long. This one only ever waits here.
  *
@@ -25,6 +25,20 @@
 #define SQ_ENTRIES 64u
 #define CQ_ENTRIES 16384u
 #define MAX_OPS (CQ_ENTRIES / 2 - 2) /* each may be cancelled; the bell; the end */
+/*
+ * When reads gain by a ring, as measured. Many: always; then the disk has some to go on with while the others pass from
+ * one kernel thread to the other. Fewer: while the processors are wanted by others as well. They come back from the disk
+ * in bursts, so it is not asked anew each time. What the page cache has begun to read is on its way already: only
+ * who waits for it is to be chosen.
+ */
+#define READS_MANY 96u
+#define READS_STAY 1024u
+#define READS_FEW 8u
+#define READS_BEGUN_FEW 16u
+#define READS_BEGUN_STAY 64u
+/* One kernel thread gets some 400,000 reads done a second, which is what so many workers could ask for. */
+#define WORKERS_PER_RING 2u
+#define READ_RINGS 8u
 #define BELL_TAG 1u
 #define CANCEL_TAG 2u
 #define FUTEX2_PRIVATE_U32 (128 | 2)
@@ -37,13 +51,14 @@ enum ring_state {
 	RING_OFF,
 };
 
-static struct {
+struct wf_ring {
 	uint32_t state; /* (a) enum ring_state; futex word */
 	uint32_t bell;  /* (a) futex word of the kernel's */
 	struct wf_spin lock;
 	struct wf_list queued, in_kernel, to_cancel; /* (q) struct wf_ring_op */
-	uint32_t nr_ops;                             /* (q) queued and in the kernel */
-	bool stops;                                  /* (q) */
+	uint32_t nr_ops; /* (q) queued and in the kernel; looked at without the lock, too */
+	uint32_t stays;  /* (a) so many more reads are taken, about */
+	bool stops;      /* (q) */
 
 	/* The kernel thread's own. */
 	struct wf_kthread *owner;
@@ -54,135 +69,137 @@ static struct {
 	uint32_t *sq_head, *sq_tail, *cq_head, *cq_tail;
 	uint32_t cq_mask;
 	bool is_bell_armed, is_bell_unknown;
-} ring;
+};
 
-static void set_state(enum ring_state state)
+static struct wf_ring rings[1 + READ_RINGS]; /* the first for waits, the others for reads */
+
+static void set_state(struct wf_ring *r, enum ring_state state)
 {
-	wf_store_seq_cst(&ring.state, (uint32_t)state);
-	(void)sys_futex_wake(&ring.state, INT32_MAX);
+	wf_store_seq_cst(&r->state, (uint32_t)state);
+	(void)sys_futex_wake(&r->state, INT32_MAX);
 }
 
-static void ring_bell(void)
+static void ring_bell(struct wf_ring *r)
 {
-	if (!wf_exchange_seq_cst(&ring.bell, 1u))
-		(void)sys_futex_wake(&ring.bell, 1);
+	if (!wf_exchange_seq_cst(&r->bell, 1u))
+		(void)sys_futex_wake(&r->bell, 1);
 }
 
 /* Under the lock. What may be in to_cancel goes: nobody may look at op any more when its thread goes on. */
-static void finish(struct wf_ring_op *op, int32_t res)
+static void finish(struct wf_ring *r, struct wf_ring_op *op, int32_t res)
 {
 	wf_list_remove(&op->link);
 	wf_list_remove(&op->cancel_link);
-	ring.nr_ops--;
+	wf_store_relaxed(&r->nr_ops, r->nr_ops - 1);
 	op->res = res;
 	op->is_done = true;
 	(void)wf_unpark(op->thread, WF_WAKE_EVENT);
 }
 
-static uint32_t room_in_sq(void)
+static uint32_t room_in_sq(struct wf_ring *r)
 {
-	return SQ_ENTRIES - (*ring.sq_tail - wf_load_acquire(ring.sq_head));
+	return SQ_ENTRIES - (*r->sq_tail - wf_load_acquire(r->sq_head));
 }
 
-static void put_sqe(const struct sys_uring_sqe *sqe)
+static void put_sqe(struct wf_ring *r, const struct sys_uring_sqe *sqe)
 {
-	uint32_t tail = *ring.sq_tail;
+	uint32_t tail = *r->sq_tail;
 
-	ring.sqes[tail % SQ_ENTRIES] = *sqe;
-	wf_store_release(ring.sq_tail, tail + 1);
+	r->sqes[tail % SQ_ENTRIES] = *sqe;
+	wf_store_release(r->sq_tail, tail + 1);
 }
 
-static void put_cancel(struct wf_ring_op *op)
+static void put_cancel(struct wf_ring *r, struct wf_ring_op *op)
 {
-	put_sqe(&(struct sys_uring_sqe){
-		.opcode = SYS_URING_OP_ASYNC_CANCEL,
-		.flags = SYS_URING_CQE_SKIP_SUCCESS,
-		.fd = -1,
-		.addr = (uintptr_t)op,
-		.user_data = CANCEL_TAG,
-	});
+	put_sqe(r, &(struct sys_uring_sqe){
+			   .opcode = SYS_URING_OP_ASYNC_CANCEL,
+			   .flags = SYS_URING_CQE_SKIP_SUCCESS,
+			   .fd = -1,
+			   .addr = (uintptr_t)op,
+			   .user_data = CANCEL_TAG,
+		   });
 }
 
 /* It completes when there is nothing to cancel, too, which a sleep may be waiting for. */
-static void put_cancel_all(void)
+static void put_cancel_all(struct wf_ring *r)
 {
-	put_sqe(&(struct sys_uring_sqe){
-		.opcode = SYS_URING_OP_ASYNC_CANCEL,
-		.fd = -1,
-		.op_flags = SYS_URING_CANCEL_ALL_ANY,
-		.user_data = CANCEL_TAG,
-	});
+	put_sqe(r, &(struct sys_uring_sqe){
+			   .opcode = SYS_URING_OP_ASYNC_CANCEL,
+			   .fd = -1,
+			   .op_flags = SYS_URING_CANCEL_ALL_ANY,
+			   .user_data = CANCEL_TAG,
+		   });
 }
 
-static void put_op(struct wf_ring_op *op)
+static void put_op(struct wf_ring *r, struct wf_ring_op *op)
 {
-	put_sqe(&(struct sys_uring_sqe){
-		.opcode = (uint8_t)op->opcode,
-		.fd = op->fd,
-		.addr = op->addr,
-		.addr2 = op->addr2,
-		.addr3 = op->addr3,
-		.len = op->len,
-		.file_index = op->file_index,
-		.user_data = (uintptr_t)op,
-	});
+	put_sqe(r, &(struct sys_uring_sqe){
+			   .opcode = (uint8_t)op->opcode,
+			   .fd = op->fd,
+			   .addr = op->addr,
+			   .addr2 = op->addr2,
+			   .addr3 = op->addr3,
+			   .len = op->len,
+			   .file_index = op->file_index,
+			   .user_data = (uintptr_t)op,
+		   });
 }
 
-static void put_bell(void)
+static void put_bell(struct wf_ring *r)
 {
-	put_sqe(&(struct sys_uring_sqe){
-		.opcode = SYS_URING_OP_FUTEX_WAIT,
-		.fd = FUTEX2_PRIVATE_U32,
-		.addr = (uintptr_t)&ring.bell,
-		.addr3 = ~0u,
-		.user_data = BELL_TAG,
-	});
-	ring.is_bell_armed = true;
+	put_sqe(r, &(struct sys_uring_sqe){
+			   .opcode = SYS_URING_OP_FUTEX_WAIT,
+			   .fd = FUTEX2_PRIVATE_U32,
+			   .addr = (uintptr_t)&r->bell,
+			   .addr3 = ~0u,
+			   .user_data = BELL_TAG,
+		   });
+	r->is_bell_armed = true;
 }
 
 /*
  * What was queued into the submission queue, one place of which stays free for the bell. An operation goes before its
  * cancellation. True: all of it.
  */
-static bool take_queued(void)
+static bool take_queued(struct wf_ring *r)
 {
 	bool is_all;
 
-	wf_spin_lock(&ring.lock);
-	while (!wf_list_is_empty(&ring.queued) && room_in_sq() > 1) {
-		struct wf_ring_op *op = container_of(wf_list_pop_head(&ring.queued),
+	wf_spin_lock(&r->lock);
+	while (!wf_list_is_empty(&r->queued) && room_in_sq(r) > 1) {
+		struct wf_ring_op *op = container_of(wf_list_pop_head(&r->queued),
 						     struct wf_ring_op, link);
 
-		wf_list_push_tail(&ring.in_kernel, &op->link);
+		wf_list_push_tail(&r->in_kernel, &op->link);
 		op->is_submitted = true;
-		put_op(op);
+		put_op(r, op);
 	}
-	while (!wf_list_is_empty(&ring.to_cancel) && room_in_sq() > 1)
-		put_cancel(container_of(wf_list_pop_head(&ring.to_cancel), struct wf_ring_op,
-					cancel_link));
-	is_all = wf_list_is_empty(&ring.queued) && wf_list_is_empty(&ring.to_cancel);
-	wf_spin_unlock(&ring.lock);
+	while (!wf_list_is_empty(&r->to_cancel) && room_in_sq(r) > 1)
+		put_cancel(r, container_of(wf_list_pop_head(&r->to_cancel), struct wf_ring_op,
+					   cancel_link));
+	is_all = wf_list_is_empty(&r->queued) && wf_list_is_empty(&r->to_cancel);
+	wf_spin_unlock(&r->lock);
 	return is_all;
 }
 
-static void reap(void)
+static void reap(struct wf_ring *r)
 {
-	uint32_t head = *ring.cq_head, tail;
+	uint32_t head = *r->cq_head, tail;
 
-	while (head != (tail = wf_load_acquire(ring.cq_tail))) {
+	while (head != (tail = wf_load_acquire(r->cq_tail))) {
 		for (; head != tail; head++) {
-			const struct sys_uring_cqe *c = &ring.cqes[head & ring.cq_mask];
+			const struct sys_uring_cqe *c = &r->cqes[head & r->cq_mask];
 
 			if (c->user_data == BELL_TAG) {
-				ring.is_bell_armed = false;
-				ring.is_bell_unknown = c->res == -EINVAL;
+				r->is_bell_armed = false;
+				r->is_bell_unknown = c->res == -EINVAL;
 			} else if (c->user_data != CANCEL_TAG) {
-				wf_spin_lock(&ring.lock);
-				finish((struct wf_ring_op *)c->user_data, c->res);
-				wf_spin_unlock(&ring.lock);
+				wf_spin_lock(&r->lock);
+				finish(r, (struct wf_ring_op *)c->user_data, c->res);
+				wf_spin_unlock(&r->lock);
 			}
 		}
-		wf_store_release(ring.cq_head, head);
+		wf_store_release(r->cq_head, head);
 	}
 }
 
@@ -194,10 +211,10 @@ static void sleep_a_moment(void)
 }
 
 /* False: the ring cannot be entered any more. */
-static bool enter(bool may_sleep)
+static bool enter(struct wf_ring *r, bool may_sleep)
 {
-	uint32_t to_submit = *ring.sq_tail - wf_load_acquire(ring.sq_head);
-	long ret = sys6(__NR_io_uring_enter, ring.fd, to_submit, may_sleep ? 1 : 0,
+	uint32_t to_submit = *r->sq_tail - wf_load_acquire(r->sq_head);
+	long ret = sys6(__NR_io_uring_enter, r->fd, to_submit, may_sleep ? 1 : 0,
 			SYS_URING_ENTER_GETEVENTS | SYS_URING_ENTER_REGISTERED_RING, NULL, 0);
 
 	if (ret == -EAGAIN || ret == -ENOMEM || ret == -EBUSY) {
@@ -208,47 +225,49 @@ static bool enter(bool may_sleep)
 }
 
 /* One turn of the loop. False: the ring is of no use. */
-static bool turn(bool is_stopping)
+static bool turn(struct wf_ring *r, bool is_stopping)
 {
 	bool is_all;
 
-	(void)wf_exchange_seq_cst(&ring.bell, 0u);
-	is_all = take_queued();
-	if (!is_stopping && !ring.is_bell_armed && room_in_sq())
-		put_bell();
-	if (!enter(is_all))
+	(void)wf_exchange_seq_cst(&r->bell, 0u);
+	is_all = take_queued(r);
+	if (!is_stopping && !r->is_bell_armed && room_in_sq(r))
+		put_bell(r);
+	if (!enter(r, is_all))
 		return false;
-	reap();
-	return !ring.is_bell_unknown;
+	reap(r);
+	return !r->is_bell_unknown;
 }
 
-static bool is_over(void)
+static bool is_over(struct wf_ring *r)
 {
 	bool is_over;
 
-	wf_spin_lock(&ring.lock);
-	is_over = ring.stops;
-	wf_spin_unlock(&ring.lock);
+	wf_spin_lock(&r->lock);
+	is_over = r->stops;
+	wf_spin_unlock(&r->lock);
 	return is_over;
 }
 
 /* None is taken any more; those of the list are not in the kernel. */
-static void give_up(struct wf_list *list)
+static void give_up(struct wf_ring *r, struct wf_list *list)
 {
-	wf_spin_lock(&ring.lock);
-	ring.stops = true;
+	wf_spin_lock(&r->lock);
+	r->stops = true;
 	while (!wf_list_is_empty(list))
-		finish(container_of(list->next, struct wf_ring_op, link), -ECANCELED);
-	wf_spin_unlock(&ring.lock);
+		finish(r, container_of(list->next, struct wf_ring_op, link), -ECANCELED);
+	wf_spin_unlock(&r->lock);
 }
 
 /*
- * Somebody forbade the kernel thread to enter its ring. What lies there is cancelled when that thread ends, and not a
+ * Somebody forbade the kernel thread to enter its r-> What lies there is cancelled when that thread ends, and not a
  * moment earlier may the others go on: wake-ups for those who wait anew would go to what they left behind.
  */
 static void bury(void *arg)
 {
-	struct wf_kthread *k = arg, *owner = ring.owner;
+	struct wf_kthread *k = arg;
+	struct wf_ring *r = k->helper_arg;
+	struct wf_kthread *owner = r->owner;
 	uint32_t tid;
 
 	wf_arch_set_self(k);
@@ -256,33 +275,33 @@ static void bury(void *arg)
 	while ((tid = (uint32_t)wf_load_acquire(&owner->tid)))
 		(void)sys4(__NR_futex, &owner->tid, FUTEX_WAIT, tid, NULL);
 	wf_rt_end_kthread(owner);
-	give_up(&ring.queued);
-	give_up(&ring.in_kernel);
+	give_up(r, &r->queued);
+	give_up(r, &r->in_kernel);
 	wf_rt_end_kthread(k);
-	set_state(RING_OFF);
+	set_state(r, RING_OFF);
 }
 
 /* What has been submitted ends as it would, or with -ECANCELED. False: the ring cannot be entered. */
-static bool wind_up(void)
+static bool wind_up(struct wf_ring *r)
 {
 	uint32_t nr;
 
-	give_up(&ring.queued);
-	while (!room_in_sq())
-		if (!enter(false))
+	give_up(r, &r->queued);
+	while (!room_in_sq(r))
+		if (!enter(r, false))
 			return false;
-	put_cancel_all();
+	put_cancel_all(r);
 	do {
-		if (!turn(true))
+		if (!turn(r, true))
 			return false;
-		wf_spin_lock(&ring.lock);
-		nr = ring.nr_ops;
-		wf_spin_unlock(&ring.lock);
-	} while (nr || ring.is_bell_armed);
+		wf_spin_lock(&r->lock);
+		nr = r->nr_ops;
+		wf_spin_unlock(&r->lock);
+	} while (nr || r->is_bell_armed);
 	return true;
 }
 
-static bool map_ring(int fd, const struct sys_uring_params *p)
+static bool map_ring(struct wf_ring *r, int fd, const struct sys_uring_params *p)
 {
 	size_t bytes = p->cq_off.cqes + p->cq_entries * sizeof(struct sys_uring_cqe);
 	long map = sys6(__NR_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
@@ -296,19 +315,19 @@ static bool map_ring(int fd, const struct sys_uring_params *p)
 	/* A child of fork has no ring: what it would inherit is ours. */
 	(void)sys3(__NR_madvise, map, bytes, MADV_DONTFORK);
 	(void)sys3(__NR_madvise, sqes, p->sq_entries * sizeof(struct sys_uring_sqe), MADV_DONTFORK);
-	ring.map = (char *)map;
-	ring.sqes = (struct sys_uring_sqe *)sqes;
-	ring.cqes = (struct sys_uring_cqe *)(ring.map + p->cq_off.cqes);
-	ring.sq_head = (uint32_t *)(ring.map + p->sq_off.head);
-	ring.sq_tail = (uint32_t *)(ring.map + p->sq_off.tail);
-	ring.cq_head = (uint32_t *)(ring.map + p->cq_off.head);
-	ring.cq_tail = (uint32_t *)(ring.map + p->cq_off.tail);
-	ring.cq_mask = *(uint32_t *)(ring.map + p->cq_off.ring_mask);
+	r->map = (char *)map;
+	r->sqes = (struct sys_uring_sqe *)sqes;
+	r->cqes = (struct sys_uring_cqe *)(r->map + p->cq_off.cqes);
+	r->sq_head = (uint32_t *)(r->map + p->sq_off.head);
+	r->sq_tail = (uint32_t *)(r->map + p->sq_off.tail);
+	r->cq_head = (uint32_t *)(r->map + p->cq_off.head);
+	r->cq_tail = (uint32_t *)(r->map + p->cq_off.tail);
+	r->cq_mask = *(uint32_t *)(r->map + p->cq_off.ring_mask);
 	return true;
 }
 
 /* The ring is registered with this kernel thread, and its number goes: nobody can close it, no child inherits it. */
-static bool make(void)
+static bool make(struct wf_ring *r)
 {
 	struct sys_uring_params p = {
 		.flags = SYS_URING_SETUP_CQSIZE | SYS_URING_SETUP_SUBMIT_ALL |
@@ -323,86 +342,129 @@ static bool make(void)
 	if (fd < 0)
 		return false;
 	wf_fd_set_own(fd, true);
-	is_made = map_ring(fd, &p) &&
+	is_made = map_ring(r, fd, &p) &&
 		  sys4(__NR_io_uring_register, fd, SYS_URING_REGISTER_RING_FDS, &update, 1) == 1;
 	wf_fd_set_own(fd, false);
 	(void)sys_close(fd);
-	ring.fd = (int)update.offset;
+	r->fd = (int)update.offset;
 	return is_made;
 }
 
 static void run(void *arg)
 {
 	struct wf_kthread *k = arg;
+	struct wf_ring *r = k->helper_arg;
 	bool is_good;
 
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
-	ring.owner = k;
+	r->owner = k;
 	/* The bell is set, so its wait ends at once; or is refused by a kernel that knows no such operation. */
-	is_good = make();
+	is_good = make(r);
 	if (is_good) {
-		put_bell();
+		put_bell(r);
 		do
-			is_good = enter(true);
-		while (is_good && wf_load_acquire(ring.cq_tail) == *ring.cq_head);
-		reap();
-		is_good = is_good && !ring.is_bell_unknown;
+			is_good = enter(r, true);
+		while (is_good && wf_load_acquire(r->cq_tail) == *r->cq_head);
+		reap(r);
+		is_good = is_good && !r->is_bell_unknown;
 	}
 	if (is_good) {
-		set_state(RING_ON);
-		while (is_good && !is_over())
-			is_good = turn(false);
-		if (!is_good || !wind_up()) {
-			while (!wf_rt_spawn_helper(bury))
+		set_state(r, RING_ON);
+		while (is_good && !is_over(r))
+			is_good = turn(r, false);
+		if (!is_good || !wind_up(r)) {
+			while (!wf_rt_spawn_helper(bury, r))
 				sleep_a_moment();
 			return;
 		}
 	}
-	give_up(&ring.queued);
+	give_up(r, &r->queued);
 	wf_rt_end_kthread(k);
-	set_state(RING_OFF);
+	set_state(r, RING_OFF);
 }
 
-/* True: there is a ring. The first to ask for it waits until that is known. */
-static bool is_there(void)
+/* True: there is such a ring. The first to ask for it waits until that is known. */
+static bool is_there(struct wf_ring *r)
 {
-	uint32_t state = wf_load_acquire(&ring.state);
+	uint32_t state = wf_load_acquire(&r->state);
 
 	if (WF_LIKELY(state == RING_ON || state == RING_OFF))
 		return state == RING_ON;
-	if (state == RING_UNTRIED && wf_cas(&ring.state, &state, (uint32_t)RING_STARTING)) {
-		wf_list_init(&ring.queued);
-		wf_list_init(&ring.in_kernel);
-		wf_list_init(&ring.to_cancel);
-		wf_store_seq_cst(&ring.bell, 1u);
-		if (!wf_rt_spawn_helper(run))
-			set_state(RING_UNTRIED); /* no memory, or not by one who is bound */
+	if (state == RING_UNTRIED && wf_cas(&r->state, &state, (uint32_t)RING_STARTING)) {
+		wf_list_init(&r->queued);
+		wf_list_init(&r->in_kernel);
+		wf_list_init(&r->to_cancel);
+		wf_store_seq_cst(&r->bell, 1u);
+		if (!wf_rt_spawn_helper(run, r))
+			set_state(r, RING_UNTRIED); /* no memory, or not by one who is bound */
 	}
-	while ((state = wf_load_seq_cst(&ring.state)) == RING_STARTING)
-		(void)sys_futex_wait(&ring.state, RING_STARTING, -1);
+	while ((state = wf_load_seq_cst(&r->state)) == RING_STARTING)
+		(void)sys_futex_wait(&r->state, RING_STARTING, -1);
 	return state == RING_ON;
 }
 
-long wf_ring_submit(struct wf_ring_op *op)
+/* Those of a worker go to the same, while it is there. */
+static struct wf_ring *ring_for(enum wf_ring_kind kind)
 {
+	const struct wf_worker *w = wf_own_kthread()->worker;
+
+	if (kind == WF_RING_WAITS)
+		return &rings[0];
+	return &rings[1 + (w ? w->index / WORKERS_PER_RING % READ_RINGS : 0)];
+}
+
+uint32_t wf_ring_nr_reads(void)
+{
+	return wf_load_relaxed(&ring_for(WF_RING_READS)->nr_ops);
+}
+
+/* Somebody else wants the processor now: to leave the worker to others would mean to wake a kernel thread for them. */
+static bool is_crowded(void)
+{
+	const struct wf_worker *w = wf_own_kthread()->worker;
+
+	return w && wf_runq_nr(&w->rq);
+}
+
+bool wf_ring_takes_reads(uint32_t nr_beside, bool is_begun)
+{
+	struct wf_ring *r = ring_for(WF_RING_READS);
+	uint32_t nr = wf_load_relaxed(&r->nr_ops) + nr_beside, stays = wf_load_relaxed(&r->stays);
+
+	if (nr >= READS_MANY)
+		stays = READS_STAY;
+	else if (is_begun && nr >= READS_BEGUN_FEW && is_crowded())
+		stays = WF_MAX(stays, READS_BEGUN_STAY);
+	else if (!stays)
+		return !is_begun && nr >= READS_FEW && is_crowded();
+	else
+		stays--;
+	wf_store_relaxed(&r->stays, stays);
+	return true;
+}
+
+long wf_ring_submit(enum wf_ring_kind kind, struct wf_ring_op *op)
+{
+	struct wf_ring *r = ring_for(kind);
 	bool is_taken;
 
-	if (!is_there())
+	if (!is_there(r))
 		return -ENOSYS;
 	wf_list_init(&op->link);
 	wf_list_init(&op->cancel_link);
+	op->ring = r;
 	op->thread = wf_self();
 	op->is_submitted = op->is_done = false;
-	wf_spin_lock(&ring.lock);
-	is_taken = !ring.stops && ring.nr_ops < MAX_OPS;
+	wf_spin_lock(&r->lock);
+	is_taken = !r->stops && r->nr_ops < MAX_OPS;
 	if (is_taken) {
-		ring.nr_ops++;
-		wf_list_push_tail(&ring.queued, &op->link);
+		wf_store_relaxed(&r->nr_ops, r->nr_ops + 1);
+		wf_list_push_tail(&r->queued, &op->link);
 	}
-	wf_spin_unlock(&ring.lock);
+	wf_spin_unlock(&r->lock);
 	if (is_taken)
-		ring_bell();
+		ring_bell(r);
 	return is_taken ? 0 : -ENOSYS;
 }
 
@@ -410,9 +472,9 @@ static bool is_done(struct wf_ring_op *op)
 {
 	bool is_done;
 
-	wf_spin_lock(&ring.lock);
+	wf_spin_lock(&op->ring->lock);
 	is_done = op->is_done;
-	wf_spin_unlock(&ring.lock);
+	wf_spin_unlock(&op->ring->lock);
 	return is_done;
 }
 
@@ -432,38 +494,46 @@ bool wf_ring_park(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, int64
 
 void wf_ring_cancel(struct wf_ring_op *op, enum wf_wait kind, uint64_t what)
 {
+	struct wf_ring *r = op->ring;
 	bool is_asked;
 
-	wf_spin_lock(&ring.lock);
+	wf_spin_lock(&r->lock);
 	if (!op->is_done && !op->is_submitted)
-		finish(op, -ECANCELED);
+		finish(r, op, -ECANCELED);
 	is_asked = !op->is_done;
 	if (is_asked)
-		wf_list_push_tail(&ring.to_cancel, &op->cancel_link);
-	wf_spin_unlock(&ring.lock);
+		wf_list_push_tail(&r->to_cancel, &op->cancel_link);
+	wf_spin_unlock(&r->lock);
 	if (is_asked)
-		ring_bell();
+		ring_bell(r);
 	while (!is_done(op))
 		(void)park(op, 0, kind, what, WF_NEVER);
 }
 
-void wf_ring_stop(void)
+static void stop(struct wf_ring *r)
 {
 	uint32_t state = RING_UNTRIED;
 
-	if (wf_cas(&ring.state, &state, (uint32_t)RING_OFF))
+	if (wf_cas(&r->state, &state, (uint32_t)RING_OFF))
 		return;
-	while ((state = wf_load_seq_cst(&ring.state)) == RING_STARTING)
-		(void)sys_futex_wait(&ring.state, RING_STARTING, -1);
-	wf_spin_lock(&ring.lock);
-	ring.stops = true;
-	wf_spin_unlock(&ring.lock);
-	ring_bell();
-	while ((state = wf_load_seq_cst(&ring.state)) == RING_ON)
-		(void)sys_futex_wait(&ring.state, RING_ON, -1);
+	while ((state = wf_load_seq_cst(&r->state)) == RING_STARTING)
+		(void)sys_futex_wait(&r->state, RING_STARTING, -1);
+	wf_spin_lock(&r->lock);
+	r->stops = true;
+	wf_spin_unlock(&r->lock);
+	ring_bell(r);
+	while ((state = wf_load_seq_cst(&r->state)) == RING_ON)
+		(void)sys_futex_wait(&r->state, RING_ON, -1);
+}
+
+void wf_ring_stop(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rings); i++)
+		stop(&rings[i]);
 }
 
 void wf_ring_forget(void)
 {
-	ring = (typeof(ring)){ 0 };
+	for (size_t i = 0; i < ARRAY_LEN(rings); i++)
+		rings[i] = (struct wf_ring){ 0 };
 }

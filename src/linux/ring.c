@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which waits go to the ring: those for a futex that processes share, and for children.
+ * Which waits go to a ring: those for a futex that processes share, for children, and for the disk.
  *
- * Called by: futex.c, futex_vector.c, process.c. A kernel thread that waits in the call itself is the faster way, and
- * while there are few of them not a dearer one: the ring has a kernel thread, too. So the first few wait there.
+ * Called by: futex.c, futex_vector.c, process.c, file.c. A kernel thread that waits in the call itself is the faster
+ * way, and while there are few of them not a dearer one: a ring has a kernel thread, too. So the first few wait there.
  *
  * A filter for system calls may answer one that it does not know with death. Where there is one the ring is not tried.
  */
@@ -15,6 +15,8 @@
 #include <linux/wait.h>
 
 #define HELD_FEW 16u
+/* A longer read is made by who wants it: not all are to pay for it on the ring's kernel thread. */
+#define READ_BYTES_MAX 65536u
 #define FUTEX2_SHARED_U32 2
 
 static bool is_filtered(void)
@@ -26,21 +28,21 @@ static bool is_filtered(void)
 	return wf_load_relaxed(&answer) == 2;
 }
 
-static bool is_wanted(const struct lx_thread *self)
+static bool is_wanted(const struct lx_thread *self, bool are_many)
 {
 	enum lx_ring_mode mode = wf_load_relaxed(&lx_config.ring);
 
 	if (mode == LX_RING_NEVER || wf_is_bound(&self->base))
 		return false;
-	return mode == LX_RING_ALWAYS ||
-	       (wf_load_relaxed(&lx.nr_held) >= HELD_FEW && !is_filtered());
+	return mode == LX_RING_ALWAYS || (are_many && !is_filtered());
 }
 
 static long wait_for(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
 	enum wf_reason reason;
-	long ret = is_wanted(self) ? wf_ring_submit(op) : -ENOSYS;
+	bool are_many = wf_load_relaxed(&lx.nr_held) >= HELD_FEW;
+	long ret = is_wanted(self, are_many) ? wf_ring_submit(WF_RING_WAITS, op) : -ENOSYS;
 
 	if (ret < 0)
 		return ret;
@@ -106,6 +108,40 @@ long lx_ring_child(int which, int id, int options)
 	if (ret == -ERESTARTSYS || ret == 0)
 		return ret;
 	return ret == -ECHILD ? 0 : -ENOSYS;
+}
+
+/*
+ * The disk answers soon, and the kernel makes nobody wait for it in a way that a signal ends. What is not quite a disk
+ * (a file of a device, or of a server) may be: then, as after any error, the call itself knows what to say.
+ */
+long lx_ring_read(int fd, void *buf, size_t len, int64_t at, bool is_begun)
+{
+	struct wf_ring_op op = {
+		.opcode = SYS_URING_OP_READ,
+		.fd = fd,
+		.addr = (uintptr_t)buf,
+		.addr2 = (uint64_t)at,
+		.len = (uint32_t)len,
+	};
+	struct lx_thread *self = lx_self();
+	enum wf_reason reason;
+
+	if (len > READ_BYTES_MAX || at < 0 ||
+	    !is_wanted(self, wf_ring_takes_reads(wf_load_relaxed(&wf_rt.nr_lazy), is_begun)) ||
+	    wf_ring_submit(WF_RING_READS, &op) < 0)
+		return -ENOSYS;
+	while (!wf_ring_park(&op, WF_WAIT_CALL, __NR_pread64, WF_NEVER, &reason)) {
+		if (lx_signal_is_waiting(self)) {
+			wf_ring_cancel(&op, WF_WAIT_CALL, __NR_pread64);
+			break;
+		}
+	}
+	return op.res < 0 ? -ENOSYS : op.res;
+}
+
+bool lx_ring_has_reads(void)
+{
+	return wf_ring_nr_reads() || wf_load_relaxed(&lx_config.ring) == LX_RING_ALWAYS;
 }
 
 void lx_ring_end(void)

@@ -101,7 +101,7 @@ static void come(uint32_t state, int64_t now)
 		return;
 	if (state == WF_POLLER_AWAY) {
 		(void)sys_futex_wake(&wf_rt.poller.state, 1);
-	} else if (state == WF_POLLER_NONE && !wf_rt_spawn_helper(poll_beside)) {
+	} else if (state == WF_POLLER_NONE && !wf_rt_spawn_helper(poll_beside, NULL)) {
 		wf_store_relaxed(&wf_rt.poller.not_before, now + WF_SEC);
 		wf_store_release(&wf_rt.poller.state, (uint32_t)WF_POLLER_NONE);
 	}

@@ -265,7 +265,7 @@ struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t)
 	return NULL;
 }
 
-bool wf_rt_spawn_helper(void (*loop)(void *))
+bool wf_rt_spawn_helper(void (*loop)(void *), void *arg)
 {
 	struct wf_kthread *k;
 
@@ -275,6 +275,7 @@ bool wf_rt_spawn_helper(void (*loop)(void *))
 	if (!k)
 		return false;
 	k->is_helper = true;
+	k->helper_arg = arg;
 	if (spawn(k, loop))
 		return true;
 	wf_rt_end_kthread(k);

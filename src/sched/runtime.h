@@ -138,10 +138,10 @@ bool wf_rt_carry(struct wf_worker *w, bool searching);
 struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t);
 void wf_rt_end_kthread(struct wf_kthread *k);
 /*
- * A kernel thread that never carries a worker: loop() gets its structure, says who it is (wf_arch_set_self(),
- * wf_preempt_init_kthread()), and returns after wf_rt_end_kthread() if at all.
+ * A kernel thread that never carries a worker: loop() gets its structure, which has arg in helper_arg, says who it is
+ * (wf_arch_set_self(), wf_preempt_init_kthread()), and returns after wf_rt_end_kthread() if at all.
  */
-bool wf_rt_spawn_helper(void (*loop)(void *));
+bool wf_rt_spawn_helper(void (*loop)(void *), void *arg);
 /* By the door, when it was kicked. */
 void wf_rt_door_kicked(void);
 void wf_rt_make_vacant(struct wf_worker *w);

@@ -53,6 +53,7 @@ struct wf_kthread {
 	bool is_lazy;        /* (o) counted in wf_rt.nr_lazy */
 	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
 	bool is_helper;      /* (c) runs no threads either; see wf_rt_spawn_helper() */
+	void *helper_arg;    /* (c) */
 	bool is_poller;      /* (o) the helper of poller.c */
 	bool is_ending;      /* (o) its bound thread has ended */
 	bool is_revived;     /* by its maker: it had ended, and comes back */

@@ -55,6 +55,7 @@ struct sys_uring_getevents_arg {
 
 enum sys_uring_op {
 	SYS_URING_OP_ASYNC_CANCEL = 14,
+	SYS_URING_OP_READ = 22,
 	SYS_URING_OP_WAITID = 50, /* Linux 6.7, like the next */
 	SYS_URING_OP_FUTEX_WAIT = 51,
 	SYS_URING_OP_FUTEX_WAITV = 53,

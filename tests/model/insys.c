@@ -89,7 +89,8 @@ static void wait_undisturbed(void *arg)
 	wf_rt.workers[0].slice_began = model_now() - 2 * WF_WAKE_GRANULARITY_NS;
 	wf_call_enter(true);
 	(void)model_wait(has_wanted_cpu, NULL, WF_NEVER);
-	model_expect(!machine_is_kicked(), "a wait is disturbed for the sake of a worker that it has handed on");
+	model_expect(!machine_is_kicked(),
+		     "a wait is disturbed for the sake of a worker that it has handed on");
 	wf_call_leave();
 }
 
