@@ -4,13 +4,10 @@
  * whole, whatever signals come, and fails as natively.
  */
 #include "check.h"
+#include "filter.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 
 #define NR 120
 #define ROUNDS 12
@@ -277,29 +274,13 @@ static void fork_beside_reads(void)
 	join(forker);
 }
 
-/* A program that forbids itself what it does not use, in all its threads, while they wait for the disk. */
-static void set_filter(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 426 /* io_uring_enter */, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
-
-	CHECK_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	CHECK_SYS(
-		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter));
-}
-
 static void filter_beside_reads(void)
 {
 	pthread_t t[NR / 2];
 
 	for (intptr_t i = 0; i < NR / 2; i++)
 		t[i] = start(reads, (void *)i);
-	set_filter();
+	forbid_io_uring_enter();
 	for (int i = 0; i < NR / 2; i++)
 		join(t[i]);
 	all_read(NR / 2);

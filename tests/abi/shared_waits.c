@@ -4,14 +4,11 @@
  * wake-up ends exactly one wait, whoever sends it; time, signals and cancellation end them as natively.
  */
 #include "check.h"
+#include "filter.h"
 
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
 #include <semaphore.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #define NR 48
@@ -384,22 +381,12 @@ static void a_child_has_waits_of_its_own(void)
 	join_all(t);
 }
 
-/* A program that forbids itself what it does not use, in all its threads, while they wait. */
 static void a_filter_for_all_threads(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 426 /* io_uring_enter */, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
 	pthread_t t[NR];
 
 	start_all(t, waits_for_own_word);
-	CHECK_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	CHECK_SYS(
-		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter));
+	forbid_io_uring_enter();
 	for (int i = 0; i < NR; i++) {
 		STORE(&word[i], 1);
 		(void)futex(&word[i], FUTEX_WAKE, 1, NULL, NULL, 0);
