@@ -6,9 +6,10 @@
  * of them keeps the worker.
  *
  * Who has handed its worker on is not disturbed for that worker's sake any more: a waiter for a futex that the kernel has
- * moved to another one would, interrupted, wait for the first again. The monitor says that it wants the CPU, then looks
- * whether k has the worker still; k gives it away, then looks whether somebody wants it, and if so lets the kick come
- * first. Both in sequential order, so at least one of them sees the other.
+ * moved to another one would, interrupted, wait for the first again. Who wants the CPU counts itself, looks whether k has
+ * the worker still, kicks only then, and counts itself out; k gives the worker away, then waits until nobody is counted,
+ * and after that until no kick is on its way. Both in sequential order: either k is seen without the worker, or it sees who
+ * is about to kick it. Nobody takes back what another one has begun.
  */
 #include "sched/runtime.h"
 #include "sched/shuffle.h"

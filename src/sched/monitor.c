@@ -76,12 +76,15 @@ static void preempt(struct wf_worker *w, uint32_t why)
 
 	if (!k)
 		return;
-	wf_store_seq_cst(&k->preempt, why);
+	wf_fetch_add(&k->nr_preempting, 1u);
+	wf_fence_seq_cst(&k->nr_preempting); /* our count before our look */
 	wf_step();
-	if (wf_load_seq_cst(&k->worker) == w)
+	if (wf_load_seq_cst(&k->worker) == w) { /* or it was handed on meanwhile: see insys.c */
+		wf_store_release(&k->preempt, why);
+		wf_step();
 		wf_kick(k);
-	else
-		wf_store_release(&k->preempt, 0u); /* handed on meanwhile: see insys.c */
+	}
+	wf_fetch_sub(&k->nr_preempting, 1u);
 }
 
 static bool is_waiting(const struct wf_worker *w)

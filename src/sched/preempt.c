@@ -186,7 +186,8 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 
 void wf_preempt_settle(struct wf_kthread *k)
 {
-	for (uint32_t round = 0; wf_load_seq_cst(&k->preempt); round++)
+	for (uint32_t round = 0;
+	     wf_load_seq_cst(&k->nr_preempting) || wf_load_seq_cst(&k->kick_sent); round++)
 		sys_relax(round);
 }
 

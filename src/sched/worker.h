@@ -45,18 +45,19 @@ struct wf_kthread {
 	struct wf_worker *joins;  /* (o) for WF_PREV_JOIN */
 	/* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
 	uint32_t insys;
-	uint32_t direct;     /* (a) enum wf_direct */
-	uint32_t kick_sent;  /* (a) one kick outstanding at most */
-	uint32_t preempt;    /* (a) the monitor wants the CPU for somebody else */
-	uint32_t sleep_word; /* (a) 1: a spare asleep on it */
-	bool is_searching;   /* (o) holds one of wf_rt.nr_searching */
-	bool is_lazy;        /* (o) counted in wf_rt.nr_lazy */
-	bool is_door;        /* (c) the main kernel thread: takes signals, never runs threads */
-	bool is_helper;      /* (c) runs no threads either; see wf_rt_spawn_helper() */
-	void *helper_arg;    /* (c) */
-	bool is_poller;      /* (o) the helper of poller.c */
-	bool is_ending;      /* (o) its bound thread has ended */
-	bool is_revived;     /* by its maker: it had ended, and comes back */
+	uint32_t direct;        /* (a) enum wf_direct */
+	uint32_t kick_sent;     /* (a) one kick outstanding at most */
+	uint32_t preempt;       /* (a) the monitor wants the CPU for somebody else */
+	uint32_t nr_preempting; /* (a) who are about to say so, and to kick it; see insys.c */
+	uint32_t sleep_word;    /* (a) 1: a spare asleep on it */
+	bool is_searching;      /* (o) holds one of wf_rt.nr_searching */
+	bool is_lazy;           /* (o) counted in wf_rt.nr_lazy */
+	bool is_door;           /* (c) the main kernel thread: takes signals, never runs threads */
+	bool is_helper;         /* (c) runs no threads either; see wf_rt_spawn_helper() */
+	void *helper_arg;       /* (c) */
+	bool is_poller;         /* (o) the helper of poller.c */
+	bool is_ending;         /* (o) its bound thread has ended */
+	bool is_revived;        /* by its maker: it had ended, and comes back */
 	/* (o) the kernel ties something of the program to it, which would end with it: see wf_kthread_tie() */
 	bool is_tied;
 	/* (a) the last request to all kernel threads that it set out to answer, and has answered; credentials.c */

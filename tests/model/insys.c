@@ -76,19 +76,26 @@ static void retake(void *arg)
 	(void)wf_call_retake(&wf_rt.workers[0]);
 }
 
-static bool has_wanted;
+static uint32_t nr_want, nr_wanted;
+static bool has_begun;
 
-static bool has_wanted_cpu(void *arg)
+static bool has_begun_slice(void *arg)
 {
-	return has_wanted;
+	return has_begun;
+}
+
+static bool have_wanted_cpu(void *arg)
+{
+	return nr_wanted == nr_want;
 }
 
 /* Its worker is wanted for another just as it hands it on. */
 static void wait_undisturbed(void *arg)
 {
+	has_begun = true;
 	wf_rt.workers[0].slice_began = model_now() - 2 * WF_WAKE_GRANULARITY_NS;
 	wf_call_enter(true);
-	(void)model_wait(has_wanted_cpu, NULL, WF_NEVER);
+	(void)model_wait(have_wanted_cpu, NULL, WF_NEVER);
 	model_expect(!machine_is_kicked(),
 		     "a wait is disturbed for the sake of a worker that it has handed on");
 	wf_call_leave();
@@ -96,19 +103,29 @@ static void wait_undisturbed(void *arg)
 
 static void want_cpu(void *arg)
 {
+	(void)model_wait(has_begun_slice, NULL, WF_NEVER);
 	wf_monitor_preempt_for_wake(&wf_rt.workers[0]);
-	has_wanted = true;
+	nr_wanted++;
 }
 
 static void setup_wanted(void)
 {
-	has_wanted = false;
+	has_begun = false;
+	nr_wanted = 0;
+	nr_want = 1;
 	machine_reset(1);
 	(void)machine_kthread(&wf_rt.workers[0]);
 	(void)machine_kthread(NULL);
 	machine_queue(&wf_rt.workers[0], machine_thread(wait_undisturbed, NULL));
 	machine_queue(&wf_rt.workers[0], machine_thread(compute, NULL));
 	(void)machine_door(want_cpu, NULL);
+}
+
+static void setup_wanted_by_two(void)
+{
+	setup_wanted();
+	nr_want = 2;
+	machine_stranger(want_cpu, NULL);
 }
 
 static void setup_one(void)
@@ -133,6 +150,9 @@ static void setup_three(void)
 
 static const struct model one = { .setup = setup_one, .check = machine_check, .bound = 2 };
 static const struct model wanted = { .setup = setup_wanted, .check = machine_check, .bound = 2 };
+static const struct model wanted_by_two = {
+	.setup = setup_wanted_by_two, .check = machine_check, .bound = 1, .walks = 200000
+};
 static const struct model three = {
 	.setup = setup_three, .check = machine_check, .bound = 1, .walks = 200000
 };
@@ -150,6 +170,7 @@ TEST(a_retake_that_comes_late_takes_what_is_there_now)
 TEST(who_has_handed_its_worker_on_is_not_disturbed_for_it)
 {
 	model_verify(&wanted);
+	model_verify(&wanted_by_two);
 }
 
 TEST(a_return_that_is_not_atomic_is_caught)

@@ -274,7 +274,7 @@ static bool take_kick(bool *kicked)
 
 __attribute__((weak)) void wf_preempt_settle(struct wf_kthread *k)
 {
-	while (wf_load_seq_cst(&k->preempt)) {
+	while (wf_load_seq_cst(&k->nr_preempting) || wf_load_seq_cst(&k->kick_sent)) {
 		if (take_kick(&machine.kicked[k->tid - FIRST_TID]))
 			wf_store_seq_cst(&k->preempt, 0u);
 		else

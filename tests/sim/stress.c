@@ -93,7 +93,6 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 
 void wf_preempt_settle(struct wf_kthread *k)
 {
-	wf_store_seq_cst(&k->preempt, 0u);
 }
 
 /* Linked with the real first frames, which name it. */
