@@ -20,34 +20,29 @@
 #define LOOK_AGAIN_NS (10 * WF_MS) /* at what the poller has no room for */
 #define EVENTS_PER_POLL 24         /* 288 bytes: the call is also made on a program's stack */
 
+struct wf_fdtab wf_fdtab;
+
 static struct {
-	struct fd_entry *table; /* (c) reserved; memory up to nr_entries */
-	uint32_t nr_entries;    /* (a) grows only */
-	int epoll_fd, wake_fd;  /* (c) */
-	uint32_t nr_waiters;    /* (a) */
-	int timer_fd;           /* (c) in the set; -1: none could be made */
-	bool has_clock;         /* (a) timer_fd can be set */
+	int epoll_fd, wake_fd; /* (c) */
+	int timer_fd;          /* (c) in the set; -1: none could be made */
+	uint32_t nr_waiters;   /* (a) */
+	bool has_clock;        /* (a) timer_fd can be set */
 	struct wf_spin timer_lock;
 	int64_t armed; /* (a) when timer_fd makes one poll() return; written under timer_lock */
 } io = { .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
 
 /* Several threads may do so at once: what is memory already stays as it is. */
-static struct fd_entry *entry_behind_end(int fd)
+struct fd_entry *wf_fdtab_entry_behind_end(int fd)
 {
-	uint32_t nr = io.nr_entries, enough = WF_ALIGN_UP((uint32_t)fd + 1, ENTRIES_PER_STEP);
+	uint32_t nr = wf_load_relaxed(&wf_fdtab.nr_entries);
+	uint32_t enough = WF_ALIGN_UP((uint32_t)fd + 1, ENTRIES_PER_STEP);
 
-	if (fd < 0 || fd >= WF_MAX_FDS || !io.table ||
-	    sys_commit(io.table, enough * sizeof(*io.table)) < 0)
+	if (fd < 0 || fd >= WF_MAX_FDS || !wf_fdtab.entries ||
+	    sys_commit(wf_fdtab.entries, enough * sizeof(*wf_fdtab.entries)) < 0)
 		return NULL;
-	while (nr < enough && !wf_cas(&io.nr_entries, &nr, enough))
+	while (nr < enough && !wf_cas(&wf_fdtab.nr_entries, &nr, enough))
 		;
-	return &io.table[fd];
-}
-
-struct fd_entry *wf_fdtab_entry(int fd)
-{
-	return (uint32_t)fd < wf_load_acquire(&io.nr_entries) ? &io.table[fd]
-							      : entry_behind_end(fd);
+	return &wf_fdtab.entries[fd];
 }
 
 uint32_t wf_fd_seq(int fd)
@@ -150,7 +145,29 @@ static int register_fd(struct fd_entry *e, int fd, bool hears_out)
 	return (int)ret;
 }
 
-int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *use)
+/* Under the entry's lock. */
+static void append_waiter(struct fd_entry *e, struct wf_fd_waiter *w)
+{
+	wf_list_push_tail(&e->waiters, &w->link);
+	wf_fetch_add_relaxed(&io.nr_waiters, 1u);
+}
+
+/*
+ * Under the entry's lock. The use is counted from its first wait on. 1: the number was closed, and the next attempt finds
+ * the file elsewhere; -EBADF: that was before the first wait.
+ */
+static int hold(struct fd_entry *e, struct wf_fd_use *u)
+{
+	if (u->fd != u->number)
+		return 0;
+	if (e->generation != u->generation)
+		return u->is_held ? 1 : -EBADF;
+	e->nr_uses += !u->is_held;
+	u->is_held = true;
+	return 0;
+}
+
+int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, struct wf_fd_use *use)
 {
 	struct fd_entry *e = wf_fdtab_entry(w->fd);
 	bool needs_out = w->events & EPOLLOUT;
@@ -162,16 +179,14 @@ int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *
 	wf_spin_lock(&e->lock);
 	if (!e->waiters.next)
 		wf_list_init(&e->waiters);
-	if (use && use->fd == use->number && e->generation != use->generation)
-		ret = 1; /* closed: the next attempt finds the file elsewhere */
-	else if (!e->is_registered || needs_out > e->hears_out)
+	if (use)
+		ret = hold(e, use);
+	if (ret == 0 && (!e->is_registered || needs_out > e->hears_out))
 		ret = register_fd(e, w->fd, needs_out);
-	else if (e->seq != seq)
+	else if (ret == 0 && e->seq != seq)
 		ret = 1;
-	if (ret == 0) {
-		wf_list_push_tail(&e->waiters, &w->link);
-		wf_fetch_add_relaxed(&io.nr_waiters, 1u);
-	}
+	if (ret == 0)
+		append_waiter(e, w);
 	wf_spin_unlock(&e->lock);
 	return ret;
 }
@@ -190,37 +205,34 @@ void wf_fd_dequeue(struct wf_fd_waiter *w)
 	wf_spin_unlock(&e->lock);
 }
 
-/* The use is counted from its first wait on. -EBADF: the number means another file than when it began. */
-static int hold(struct wf_fd_use *u)
+static struct wf_fd_waiter waiter_for(const struct wf_fd_use *u, uint32_t events)
 {
-	struct fd_entry *e = wf_fdtab_entry(u->number);
-	int ret = 0;
+	return (struct wf_fd_waiter){ .thread = wf_self(),
+				      .events = events,
+				      .fd = u->fd,
+				      .is_exclusive = true,
+				      .is_use = true };
+}
 
-	if (u->is_held || !e)
-		return 0;
-	wf_spin_lock(&e->lock);
-	if (e->generation == u->generation)
-		e->nr_uses++;
-	else
-		ret = -EBADF;
-	wf_spin_unlock(&e->lock);
-	u->is_held = ret == 0;
-	return ret;
+/* On the list. Whoever wakes with WF_WAKE_EVENT has taken w off it before, and looks at w no more. */
+static int park_enqueued(struct wf_fd_waiter *w, int64_t deadline)
+{
+	enum wf_reason reason = wf_park(deadline);
+
+	if (WF_UNLIKELY(reason != WF_WAKE_EVENT))
+		wf_fd_dequeue(w);
+	if (reason == WF_WAKE_TIMEOUT)
+		return -ETIMEDOUT;
+	return reason == WF_WAKE_INTERRUPTED ? -EINTR : 0;
 }
 
 int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadline)
 {
-	struct wf_fd_waiter w = { .thread = wf_self(),
-				  .events = events,
-				  .fd = u->fd,
-				  .is_exclusive = true,
-				  .is_use = true };
+	struct wf_fd_waiter w = waiter_for(u, events);
 	enum wf_reason reason;
-	int ret = hold(u);
+	int ret;
 
-	if (ret)
-		return ret;
-	wf_park_begin(WF_INTR, WF_WAIT_FD, (uint64_t)u->fd);
+	wf_park_begin_before_lock(WF_INTR, WF_WAIT_FD, (uint64_t)u->fd);
 	ret = wf_fd_enqueue(&w, seq, u);
 	if (ret == -ENOMEM || ret == -ENOSPC) {
 		/* Nobody can wake us: look again soon. */
@@ -233,11 +245,30 @@ int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadl
 		(void)wf_park_abort();
 		return ret > 0 ? 0 : ret;
 	}
-	reason = wf_park(deadline);
-	wf_fd_dequeue(&w);
-	if (reason == WF_WAKE_TIMEOUT)
-		return -ETIMEDOUT;
-	return reason == WF_WAKE_INTERRUPTED ? -EINTR : 0;
+	return park_enqueued(&w, deadline);
+}
+
+int wf_fd_wait_if_empty(struct wf_fd_use *u, uint32_t seq)
+{
+	struct fd_entry *e = wf_fdtab_entry(u->fd);
+	struct wf_fd_waiter w;
+	bool is_empty;
+
+	if (!e || wf_load_relaxed(&e->empty_at) != seq)
+		return 1;
+	w = waiter_for(u, EPOLLIN);
+	wf_park_begin_before_lock(WF_INTR, WF_WAIT_FD, (uint64_t)u->fd);
+	wf_spin_lock(&e->lock);
+	/* Who is registered has a list. */
+	is_empty = wf_fdtab_is_empty_for_good(e, seq) && hold(e, u) == 0;
+	if (is_empty)
+		append_waiter(e, &w);
+	wf_spin_unlock(&e->lock);
+	if (!is_empty) {
+		(void)wf_park_abort();
+		return 1;
+	}
+	return park_enqueued(&w, WF_NEVER);
 }
 
 /*
@@ -258,12 +289,14 @@ static void wake_waiters(struct fd_entry *e, uint32_t events)
 	wf_list_for_each_safe (n, tmp, &e->waiters) {
 		struct wf_fd_waiter *w = container_of(n, struct wf_fd_waiter, link);
 		uint32_t hit = w->events & events;
+		bool is_exclusive = w->is_exclusive;
 
-		if (!hit || (w->is_exclusive && (hit & taken) == hit))
+		if (!hit || (is_exclusive && (hit & taken) == hit))
 			continue;
 		wf_list_remove(&w->link);
 		wf_fetch_sub(&io.nr_waiters, 1u);
-		if (wf_unpark(w->thread, WF_WAKE_EVENT) && w->is_exclusive &&
+		/* From here on w may be gone: its owner does not wait for our lock. */
+		if (wf_unpark(w->thread, WF_WAKE_EVENT) && is_exclusive &&
 		    !(events & (EPOLLERR | EPOLLHUP)))
 			taken |= hit;
 	}
@@ -374,7 +407,7 @@ static void prepare(const struct epoll_event *events, long n)
 	for (long i = 0; i < n; i++) {
 		uint32_t fd = (uint32_t)events[i].data.u64;
 
-		e[i] = fd < wf_load_relaxed(&io.nr_entries) ? &io.table[fd] : NULL;
+		e[i] = fd < wf_load_relaxed(&wf_fdtab.nr_entries) ? &wf_fdtab.entries[fd] : NULL;
 		__builtin_prefetch(e[i]);
 	}
 	for (long i = 0; i < n; i++)
@@ -472,9 +505,9 @@ int wf_epoll_init(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TAG };
 
-	if (!io.table)
-		io.table = sys_reserve(sizeof(struct fd_entry) * WF_MAX_FDS);
-	if (!io.table)
+	if (!wf_fdtab.entries)
+		wf_fdtab.entries = sys_reserve(sizeof(struct fd_entry) * WF_MAX_FDS);
+	if (!wf_fdtab.entries)
 		return -ENOMEM;
 	io.epoll_fd = move_high((int)sys1(__NR_epoll_create1, EPOLL_CLOEXEC));
 	if (io.epoll_fd < 0)
@@ -498,6 +531,7 @@ void wf_epoll_forget(bool are_others)
 	forget_fd(io.epoll_fd, are_others);
 	forget_fd(io.wake_fd, are_others);
 	forget_fd(io.timer_fd, are_others);
-	sys_unmap(io.table, sizeof(struct fd_entry) * WF_MAX_FDS);
+	sys_unmap(wf_fdtab.entries, sizeof(struct fd_entry) * WF_MAX_FDS);
+	wf_fdtab = (struct wf_fdtab){ 0 };
 	io = (typeof(io)){ .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
 }

@@ -329,10 +329,7 @@ static void note_empty(int fd, uint32_t seq, bool is_sure)
 	if (!e || !wf_load_relaxed(&e->is_registered))
 		return;
 	wf_spin_lock(&e->lock);
-	if (e->is_registered) {
-		e->empty_at = seq;
-		e->is_surely_empty = is_sure;
-	}
+	wf_fdtab_note_empty(e, seq, is_sure);
 	wf_spin_unlock(&e->lock);
 }
 
@@ -346,17 +343,29 @@ void wf_fd_found_empty(int fd, uint32_t seq)
 	note_empty(fd, seq, true);
 }
 
-bool wf_fd_is_empty(int fd, uint32_t seq)
+/* Under the entry's lock. */
+static bool is_empty_tcp(const struct fd_entry *e, uint32_t seq)
 {
 	const uint8_t needed = KNOWN_FLAGS | KNOWN_PROTOCOL;
+
+	return e->is_registered && e->empty_at == seq && e->seq == seq && !e->is_ended &&
+	       may_keep(e) && (e->known & needed) == needed && e->is_tcp && !e->is_nonblocking;
+}
+
+bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq)
+{
+	return is_empty_tcp(e, seq) && e->known & KNOWN_RCVTIMEO && !e->timeout_us[0];
+}
+
+bool wf_fd_is_empty(int fd, uint32_t seq)
+{
 	struct fd_entry *e = wf_fdtab_entry(fd);
 	bool is_empty;
 
 	if (!e || wf_load_relaxed(&e->empty_at) != seq)
 		return false;
 	wf_spin_lock(&e->lock);
-	is_empty = e->is_registered && e->empty_at == seq && e->seq == seq && !e->is_ended &&
-		   may_keep(e) && (e->known & needed) == needed && e->is_tcp && !e->is_nonblocking;
+	is_empty = is_empty_tcp(e, seq);
 	wf_spin_unlock(&e->lock);
 	return is_empty;
 }

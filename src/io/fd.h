@@ -17,6 +17,7 @@
 #ifndef WF_IO_FD_H
 #define WF_IO_FD_H
 
+#include "base/atomic.h"
 #include "base/list.h"
 
 #include <stdint.h>
@@ -53,14 +54,23 @@ struct wf_fd_use {
 	int number; /* what the program said */
 	uint32_t generation; /* of number */
 	bool is_held;        /* counted in nr_uses of number */
-	bool is_trying;      /* counted in nr_tries of number */
+	uint32_t *tries;     /* nr_tries of number, where it is counted for an attempt; or NULL */
 };
 
-void wf_fd_use_init(struct wf_fd_use *u, int fd);
+/* Returns wf_fd_seq(fd). */
+uint32_t wf_fd_use_init(struct wf_fd_use *u, int fd);
 /* Around every attempt on u->fd, which may change here. -EBADF: closed before the call had waited. */
 void wf_fd_use_try(struct wf_fd_use *u);
-void wf_fd_use_tried(struct wf_fd_use *u);
+WF_INLINE void wf_fd_use_tried(struct wf_fd_use *u)
+{
+	if (!u->tries)
+		return;
+	(void)wf_fetch_sub(u->tries, 1u);
+	u->tries = NULL;
+}
 void wf_fd_use_done(struct wf_fd_use *u);
+/* The same, and wf_fd_drained(u->fd, seq). */
+void wf_fd_use_done_drained(struct wf_fd_use *u, uint32_t seq);
 
 /* Number of events seen on fd so far; 0 for a descriptor out of range. */
 uint32_t wf_fd_seq(int fd);
@@ -70,6 +80,11 @@ uint32_t wf_fd_seq(int fd);
  * signal may want the thread; -EPERM: this descriptor cannot be polled; other -errno of epoll_ctl.
  */
 int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadline);
+/*
+ * The same without a deadline, for data, if it is known that nothing can be read before the next event. 1: it is not,
+ * and nobody has waited.
+ */
+int wf_fd_wait_if_empty(struct wf_fd_use *u, uint32_t seq);
 void wf_fd_pass_on(int fd, uint32_t events);
 /* The poller forgets fd until somebody waits for it again. False: somebody does. */
 bool wf_fd_leave_poller(int fd);
@@ -77,7 +92,7 @@ bool wf_fd_leave_poller(int fd);
 bool wf_fd_touch(int fd);
 
 /* For waiting on several: between wf_park_begin() and wf_park(). 0, -EPERM, or -errno; seq as above (1: moved). */
-int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, const struct wf_fd_use *use);
+int wf_fd_enqueue(struct wf_fd_waiter *w, uint32_t seq, struct wf_fd_use *use);
 void wf_fd_dequeue(struct wf_fd_waiter *w);
 
 enum wf_fd_kind wf_fd_kind(int fd);

@@ -49,7 +49,22 @@ struct fd_entry {
 
 _Static_assert(sizeof(struct fd_entry) == WF_CACHE_LINE, "a line per descriptor");
 
-struct fd_entry *wf_fdtab_entry(int fd);
+/* The table: memory up to nr_entries, which only grows. Read by every call: nothing that changes often lies beside it. */
+struct wf_fdtab {
+	struct fd_entry *entries; /* (c) */
+	uint32_t nr_entries;      /* (a) */
+} WF_ALIGNED(WF_CACHE_LINE);
+extern struct wf_fdtab wf_fdtab;
+
+struct fd_entry *wf_fdtab_entry_behind_end(int fd);
+/* NULL: no descriptor can have that number, or there is no memory for it. */
+WF_INLINE struct fd_entry *wf_fdtab_entry(int fd)
+{
+	if (WF_LIKELY((uint32_t)fd < wf_load_acquire(&wf_fdtab.nr_entries)))
+		return &wf_fdtab.entries[fd];
+	return wf_fdtab_entry_behind_end(fd);
+}
+
 /* Under the entry's lock: the number loses its file. Threads that wait without a wf_fd_use are woken. */
 void wf_fdtab_detach(struct fd_entry *e, int fd);
 /* Under no lock: set or clear one of enum fd_file_note. */
@@ -65,6 +80,16 @@ WF_INLINE bool wf_fdtab_is_blank(const struct fd_entry *e)
 /* A duplicate of fd at a high number, out of the way of the program's; or -errno. */
 int wf_fdtab_dup_high(int fd);
 void wf_uses_forget(bool are_others);
+/* Under the entry's lock: nothing was left to read after seq events; of a file that is in no poller nobody would tell. */
+WF_INLINE void wf_fdtab_note_empty(struct fd_entry *e, uint32_t seq, bool is_sure)
+{
+	if (!e->is_registered)
+		return;
+	e->empty_at = seq;
+	e->is_surely_empty = is_sure;
+}
+/* Under the entry's lock: wf_fd_is_empty(), and who waits for data waits without a time limit. */
+bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq);
 /* Under the entry's lock: a new file has the number, or none. */
 void wf_fdtab_reset_facts(struct fd_entry *e);
 

@@ -30,16 +30,17 @@ struct kept {
 static struct kept kept[MAX_KEPT]; /* (q) */
 static struct wf_spin lock;        /* of kept; inside an entry's lock */
 
-void wf_fd_use_init(struct wf_fd_use *u, int fd)
+uint32_t wf_fd_use_init(struct wf_fd_use *u, int fd)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
 	*u = (struct wf_fd_use){ .fd = fd, .number = fd };
 	if (!e)
-		return;
+		return 0;
 	if (!wf_load_relaxed(&e->is_sole) && !wf_load_relaxed(&e->file_notes))
 		wf_fdtab_note(e, WF_FD_NOTE_SEEN, true); /* else wf_fdtab_is_blank() */
 	u->generation = wf_load_seq_cst(&e->generation);
+	return wf_load_acquire(&e->seq);
 }
 
 /* Under lock. */
@@ -130,7 +131,7 @@ void wf_fd_use_try(struct wf_fd_use *u)
 		return;
 	(void)wf_fetch_add(&e->nr_tries, 1u);
 	if (wf_load_seq_cst(&e->generation) == u->generation) {
-		u->is_trying = true;
+		u->tries = &e->nr_tries;
 		return;
 	}
 	(void)wf_fetch_sub(&e->nr_tries, 1u);
@@ -140,30 +141,11 @@ void wf_fd_use_try(struct wf_fd_use *u)
 	wf_spin_unlock(&lock);
 }
 
-void wf_fd_use_tried(struct wf_fd_use *u)
+static void leave_last(const struct wf_fd_use *u)
 {
-	if (!u->is_trying)
-		return;
-	u->is_trying = false;
-	(void)wf_fetch_sub(&wf_fdtab_entry(u->number)->nr_tries, 1u);
-}
-
-void wf_fd_use_done(struct wf_fd_use *u)
-{
-	struct fd_entry *e = wf_fdtab_entry(u->number);
 	struct kept *k;
 	int last = -1;
 
-	if (!u->is_held)
-		return;
-	u->is_held = false;
-	wf_spin_lock(&e->lock);
-	if (e->generation == u->generation) {
-		e->nr_uses--;
-		wf_spin_unlock(&e->lock);
-		return;
-	}
-	wf_spin_unlock(&e->lock);
 	wf_spin_lock(&lock);
 	k = find(u->number, u->generation);
 	if (k && !--k->nr_uses)
@@ -173,6 +155,36 @@ void wf_fd_use_done(struct wf_fd_use *u)
 		wf_fd_set_own(last, false);
 		(void)sys_close(last);
 	}
+}
+
+WF_INLINE void done(struct wf_fd_use *u, bool is_drained, uint32_t seq)
+{
+	struct fd_entry *e = wf_fdtab_entry(u->number);
+	bool is_kept;
+
+	if (!u->is_held)
+		return;
+	u->is_held = false;
+	wf_spin_lock(&e->lock);
+	is_kept = e->generation != u->generation;
+	if (!is_kept) {
+		e->nr_uses--;
+		if (is_drained)
+			wf_fdtab_note_empty(e, seq, false);
+	}
+	wf_spin_unlock(&e->lock);
+	if (WF_UNLIKELY(is_kept))
+		leave_last(u);
+}
+
+void wf_fd_use_done(struct wf_fd_use *u)
+{
+	done(u, false, 0);
+}
+
+void wf_fd_use_done_drained(struct wf_fd_use *u, uint32_t seq)
+{
+	done(u, true, seq);
 }
 
 void wf_uses_forget(bool are_others)

@@ -199,11 +199,40 @@ static long pass_through(struct wf_frame *f)
 	return lx_blocking(f, false);
 }
 
-void wf_linux_enter(struct wf_frame *f)
+_Static_assert(ERESTARTSYS == WF_RESTART_FIRST && ERESTART_RESTARTBLOCK == WF_RESTART_LAST,
+	       "gate.S relies on it");
+
+typedef long (*handler_fn)(struct wf_frame *f);
+
+static handler_fn handler_of(const struct wf_kthread *k, uint64_t nr)
+{
+	handler_fn handler = nr < LX_MAX_NR ? lx_table[nr].handler : NULL;
+
+	if (WF_UNLIKELY(k->bound))
+		handler = lx_bind_handler((long)nr, handler);
+	return handler ? handler : pass_through;
+}
+
+static long enter_shuffled(struct wf_frame *f)
+{
+	struct wf_kthread *k;
+	long ret;
+
+	wf_shuffle_enter();
+	k = wf_own_kthread();
+	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
+	ret = handler_of(k, f->nr)(f);
+	wf_shuffle_leave();
+	return ret;
+}
+
+/*
+ * The handler is called last, and returns to the gate: on its way through the kernel a call has made the processor forget
+ * where we return to, so that each level of calls above it costs a misprediction.
+ */
+long wf_linux_enter(struct wf_frame *f)
 {
 	struct wf_kthread *k = wf_own_kthread();
-	long (*handler)(struct wf_frame *) = f->nr < LX_MAX_NR ? lx_table[f->nr].handler : NULL;
-	long ret;
 
 	k->cur->keeps_vectors = false;
 	if (WF_UNLIKELY(f->resume & 1ull << WF_FRAME_KEEPS_BIT)) {
@@ -212,22 +241,16 @@ void wf_linux_enter(struct wf_frame *f)
 	}
 	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
 	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
-	if (wf_is_shuffled()) {
-		wf_shuffle_enter();
-		k = wf_own_kthread();
-		wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
-	}
-	if (WF_UNLIKELY(k->bound))
-		handler = lx_bind_handler((long)f->nr, handler);
-	ret = handler ? handler(f) : pass_through(f);
-	f->rax = (uint64_t)ret;
 	if (wf_is_shuffled())
-		wf_shuffle_leave();
-	if (WF_UNLIKELY(ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK)) {
-		/* A handler starts from here, not from the exit: the bit would end its own waits at once. */
-		(void)wf_fetch_and(&wf_self()->attention, ~WF_ATT_SIGNAL);
-		lx_signal_exit(f);
-	}
+		return enter_shuffled(f);
+	return handler_of(k, f->nr)(f);
+}
+
+/* A handler starts from here, not from the exit: the bit would end its own waits at once. */
+void wf_linux_interrupted(struct wf_frame *f)
+{
+	(void)wf_fetch_and(&wf_self()->attention, ~WF_ATT_SIGNAL);
+	lx_signal_exit(f);
 }
 
 /*

@@ -122,7 +122,9 @@ WF_PARKS long sysc_waitid(struct wf_frame *f);
 WF_PARKS long sysc_write(struct wf_frame *f);
 WF_PARKS long sysc_writev(struct wf_frame *f);
 
-void wf_linux_enter(struct wf_frame *f);
+/* What the call returns; if that is -ERESTARTSYS or the like, wf_linux_interrupted() follows. */
+WF_PARKS long wf_linux_enter(struct wf_frame *f);
+void wf_linux_interrupted(struct wf_frame *f);
 void wf_linux_make(struct wf_frame *f);
 void wf_linux_attention(struct wf_frame *f);
 bool wf_linux_handler_attention(struct wf_sigframe *frame, void *handler, int sig);

@@ -24,10 +24,21 @@ static bool is_shut_down(const struct lx_fdwait *w)
 	       p.revents & EPOLLRDHUP;
 }
 
+/* What wf_fd_wait() returned, as lx_fdwait_park() puts it. */
+static long end_of_wait(struct lx_fdwait *w, int ret)
+{
+	w->has_waited = true;
+	w->seq = wf_fd_seq(w->use.fd);
+	w->is_late = ret == -ETIMEDOUT;
+	if (w->is_late)
+		return 0;
+	if (ret == -EINTR && lx_signal_is_waiting(lx_self()))
+		return w->deadline == WF_NEVER ? -ERESTARTSYS : -EINTR;
+	return ret == -EINTR ? 0 : ret;
+}
+
 long lx_fdwait_park(struct lx_fdwait *w)
 {
-	int ret;
-
 	if (w->use.fd < 0)
 		return -EBADF;
 	if (w->is_late)
@@ -43,22 +54,18 @@ long lx_fdwait_park(struct lx_fdwait *w)
 	}
 	if (is_shut_down(w))
 		return -EPERM;
-	ret = wf_fd_wait(&w->use, w->events, w->seq, w->deadline);
-	w->has_waited = true;
-	w->seq = wf_fd_seq(w->use.fd);
-	w->is_late = ret == -ETIMEDOUT;
-	if (w->is_late)
-		return 0;
-	if (ret == -EINTR && lx_signal_is_waiting(lx_self()))
-		return w->deadline == WF_NEVER ? -ERESTARTSYS : -EINTR;
-	return ret == -EINTR ? 0 : ret;
+	return end_of_wait(w, wf_fd_wait(&w->use, w->events, w->seq, w->deadline));
 }
 
 long lx_fdwait_first(struct lx_fdwait *w)
 {
-	long ret = wf_fd_is_empty(w->use.fd, w->seq) ? lx_fdwait_park(w) : 0;
+	int ret = wf_fd_wait_if_empty(&w->use, w->seq);
+	long left;
 
-	return ret == -EAGAIN || ret == -EPERM ? 0 : ret;
+	if (ret <= 0)
+		return end_of_wait(w, ret);
+	left = wf_fd_is_empty(w->use.fd, w->seq) ? lx_fdwait_park(w) : 0;
+	return left == -EAGAIN || left == -EPERM ? 0 : left;
 }
 
 long lx_fdwait_give_up(struct lx_fdwait *w, struct wf_frame *f)
@@ -131,11 +138,4 @@ long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t events,
 		ret = ret ? lx_breakable_on(f, w.use.fd) : lx_blocking(f, false);
 	} while (ret == -EINTR); /* it waited, as somebody else was faster: so do we, but here */
 	return lx_fdwait_done(&w, ret);
-}
-
-long lx_fdwait_check_sigpipe(long ret)
-{
-	if (ret < 0)
-		lx_signal_take_raised(ret);
-	return ret;
 }

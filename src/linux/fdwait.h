@@ -33,13 +33,13 @@ struct lx_fdwait {
 	int64_t deadline;
 	bool has_deadline; /* the descriptor's flags and timeouts were asked for */
 	bool has_waited, is_late;
+	bool is_drained; /* the last attempt has left nothing to read behind */
 };
 
 WF_INLINE void lx_fdwait_init(struct lx_fdwait *w, int fd, uint32_t events)
 {
 	*w = (struct lx_fdwait){ .events = events, .deadline = WF_NEVER };
-	wf_fd_use_init(&w->use, fd);
-	w->seq = wf_fd_seq(fd);
+	w->seq = wf_fd_use_init(&w->use, fd);
 }
 
 /*
@@ -64,10 +64,16 @@ WF_INLINE long lx_fdwait_done(struct lx_fdwait *w, long ret)
 		wf_width_served();
 	if (w->has_waited) {
 		wf_fd_pass_on(w->use.fd, w->events);
-		wf_fd_use_done(&w->use);
-	} else if (ret > 0) {
-		wf_found_ready();
+		if (w->is_drained)
+			wf_fd_use_done_drained(&w->use, w->seq);
+		else
+			wf_fd_use_done(&w->use);
+		return ret;
 	}
+	if (w->is_drained)
+		wf_fd_drained(w->use.fd, w->seq);
+	if (ret > 0)
+		wf_found_ready();
 	return ret;
 }
 
@@ -108,7 +114,12 @@ bool lx_sock_has_low_mark(int fd);
 WF_PARKS long lx_sock_read_marked(struct wf_frame *f);
 
 /* A write whose reader is gone raises SIGPIPE, on the kernel thread, which blocks it: pass it to the thread. */
-long lx_fdwait_check_sigpipe(long ret);
+WF_INLINE long lx_fdwait_check_sigpipe(long ret)
+{
+	if (WF_UNLIKELY(ret < 0))
+		lx_signal_take_raised(ret);
+	return ret;
+}
 
 /* Element i of the program's vector: 0 or -EFAULT. */
 WF_INLINE long lx_fdwait_load_iovec(const struct iovec_k *user, size_t i, struct iovec_k *out)

@@ -38,7 +38,7 @@ static void note_empty(const struct lx_fdwait *w)
 static bool is_read_over(struct wf_frame *f, struct lx_fdwait *w, bool takes, size_t len, long *ret)
 {
 	if (takes && *ret > 0 && (size_t)*ret < len)
-		wf_fd_drained(w->use.fd, w->seq);
+		w->is_drained = true;
 	if (*ret == -EAGAIN)
 		note_empty(w);
 	return lx_fdwait_is_over(w, f, ret);
@@ -230,13 +230,11 @@ static long read_into(struct wf_frame *f, int fd, char *buf, size_t len, enum wf
 	}
 }
 
-/* A part was written before the pipe lost its reader: the part is returned, but SIGPIPE is raised. */
+/* If a part was written before the pipe lost its reader, the part is returned, but SIGPIPE is raised. */
 static long write_ended(size_t done, long ret)
 {
-	if (!done)
-		return ret;
 	(void)lx_fdwait_check_sigpipe(ret);
-	return (long)done;
+	return done ? (long)done : ret;
 }
 
 /* Without O_NONBLOCK a write to it ends early for a signal or an error only. */
@@ -359,7 +357,7 @@ long sysc_write(struct wf_frame *f)
 
 	if (goes_to_file(kind) || !WF_ARG2(f))
 		return lx_fdwait_check_sigpipe(sysc_file_write(f));
-	return lx_fdwait_check_sigpipe(write_from(fd, (char *)WF_ARG1(f), WF_ARG2(f), false, kind));
+	return write_from(fd, (char *)WF_ARG1(f), WF_ARG2(f), false, kind);
 }
 
 long sysc_readv(struct wf_frame *f)
@@ -402,7 +400,7 @@ long lx_rw_write_rest(int fd, enum wf_fd_kind kind, const struct iovec_k *vec, s
 		}
 		ret = write_from(fd, v.base + skip, v.len - skip, true, kind);
 		if (ret < 0)
-			return write_ended(done, ret);
+			return done ? (long)done : ret;
 		done += (size_t)ret;
 		if ((size_t)ret < v.len - skip)
 			return (long)done;

@@ -249,7 +249,7 @@ long sysc_recvfrom(struct wf_frame *f)
 		ret = LX_TRY(&w, sys6(__NR_recvfrom, w.use.fd, WF_ARG1(f), WF_ARG2(f),
 				      flags | MSG_DONTWAIT, WF_ARG4(f), WF_ARG5(f)));
 		if (is_plain && ret > 0 && (uint64_t)ret < WF_ARG2(f))
-			wf_fd_drained(w.use.fd, w.seq);
+			w.is_drained = true;
 		if (is_plain && ret == -EAGAIN)
 			wf_fd_found_empty(w.use.fd, w.seq);
 	} while (!lx_fdwait_is_over(&w, f, &ret));

@@ -221,17 +221,30 @@ static bool is_enough(struct wf_worker *w, uint64_t cycles)
 void wf_found_ready(void)
 {
 	struct wf_worker *w = wf_own_kthread()->worker;
-	bool polls = !wf_load_relaxed(&wf_rt.nr_idle) && wf_rt.io->has_waiters();
-	uint64_t now;
+	uint64_t began, now;
+	bool polls;
 
-	if (!w || (!polls && !wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox)))
+	if (!w)
 		return;
+	/* The clock is not read for the first find of a turn: who answers one request finds once. */
+	began = w->turn_began;
+	if (w->found_in != began) {
+		w->found_in = began;
+		return;
+	}
+	polls = !wf_load_relaxed(&wf_rt.nr_idle) && wf_rt.io->has_waiters();
+	if (!polls && !wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox))
+		return;
+	if (!began) {
+		wf_worker_begin_turn(w);
+		return;
+	}
 	now = wf_cpu_cycles();
 	if (polls && now - w->polled_at > WF_POLL_CYCLES) {
 		w->polled_at = now;
 		wf_worker_poll();
 	}
-	if (is_enough(w, now - w->turn_began))
+	if (is_enough(w, now - began))
 		(void)wf_fetch_or(&wf_self()->attention, WF_ATT_RESCHED);
 }
 

@@ -118,6 +118,7 @@ struct wf_worker {
 	uint16_t direct_pause;   /* (w) waits until a direct one is tried again; see direct.c */
 	uint16_t direct_trouble; /* (w) how long the next pause is */
 	uint64_t polled_at;      /* (w) cycles */
+	uint64_t found_in;       /* (w) turn_began of the turn in which data was found last */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began;     /* (w) coarse clock */
 	uint64_t

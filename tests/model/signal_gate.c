@@ -234,7 +234,9 @@ __attribute__((noinline)) static bool pass_gate(struct user *u, struct wf_frame 
 {
 	if (__builtin_setjmp(u->jump))
 		return false;
-	wf_linux_enter(f);
+	f->rax = (uint64_t)wf_linux_enter(f);
+	if ((long)f->rax <= -WF_RESTART_FIRST && (long)f->rax >= -WF_RESTART_LAST)
+		wf_linux_interrupted(f);
 	for (;;) {
 		if (has_attention("wf_arch_gate_exit", &u->t->base.attention))
 			wf_linux_attention(f);

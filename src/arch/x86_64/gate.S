@@ -51,7 +51,10 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	.cfi_register %rip, %r11
 	.endm
 
-	/* The direction flag is clear, as everywhere in compiled code. */
+	/*
+	 * The direction flag is clear, as everywhere in compiled code. r12 is the frame, and not rbx: libdw takes rbx for lost
+	 * in a caller of code that does not save it.
+	 */
 	.macro SAVE_REST
 	PUSH	%rax
 	PUSH	%rdi
@@ -67,8 +70,8 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	PUSH_SAVED %r13
 	PUSH_SAVED %r14
 	PUSH_SAVED %r15
-	movq	%rsp, %rbx
-	.cfi_def_cfa_register %rbx
+	movq	%rsp, %r12
+	.cfi_def_cfa_register %r12
 	andq	$-16, %rsp
 	.endm
 
@@ -77,7 +80,7 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	SAVE_REST
 	.endm
 
-	/* CFA and register rules of code that runs with rsp = rbx = frame. */
+	/* CFA and register rules of code that runs with reg = frame. */
 	.macro CFI_IN_FRAME reg
 	.cfi_def_cfa \reg, WF_FRAME_BYTES + WF_RED_ZONE
 	.cfi_offset %rip, -136
@@ -107,6 +110,17 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	movq	WF_FRAME_NEXT(%rsp), %r11
 	.endm
 
+	/* r12: the frame, which rsp is afterwards. */
+	.macro ANSWER
+	movq	%r12, %rdi
+	call	wf_linux_enter
+	movq	%rax, WF_FRAME_RAX(%r12)
+	leaq	WF_RESTART_LAST(%rax), %rcx
+	cmpq	$WF_RESTART_LAST - WF_RESTART_FIRST, %rcx
+	jbe	.Linterrupted
+	movq	%r12, %rsp
+	.endm
+
 	/* To one of ours, after the first thread was made. rcx: the kernel thread. */
 	.macro COME_IN
 	cmpl	$0, wf_arch_gate_on(%rip)
@@ -129,10 +143,8 @@ FUNC(wf_arch_gate_entry_keeping)
 	cmpl	$NR_VFORK, %eax
 	je	.Lvfork_ours
 	SAVE_REST
-	btsq	$WF_FRAME_KEEPS_BIT, WF_FRAME_RESUME(%rbx)
-	movq	%rbx, %rdi
-	call	wf_linux_enter
-	movq	%rbx, %rsp
+	btsq	$WF_FRAME_KEEPS_BIT, WF_FRAME_RESUME(%r12)
+	ANSWER
 	jmp	wf_arch_gate_exit_begin
 	.cfi_endproc
 END_FUNC(wf_arch_gate_entry_keeping)
@@ -149,9 +161,7 @@ FUNC(wf_arch_gate_entry_clock)
 	cmpb	$0, WF_KT_IN_CLOCK(%rcx)
 	jne	.Lnot_ours
 	SAVE_REST
-	movq	%rbx, %rdi
-	call	wf_linux_enter
-	movq	%rbx, %rsp
+	ANSWER
 	jmp	wf_arch_gate_exit_begin
 	.cfi_endproc
 END_FUNC(wf_arch_gate_entry_clock)
@@ -170,9 +180,7 @@ FUNC(wf_arch_gate_entry)
 	cmpl	$NR_VFORK, %eax
 	je	.Lvfork_ours
 	SAVE_REST
-	movq	%rbx, %rdi
-	call	wf_linux_enter
-	movq	%rbx, %rsp
+	ANSWER
 	.cfi_endproc
 
 	/* rsp = frame. Nothing but the frame is live. */
@@ -210,14 +218,23 @@ LABEL(wf_arch_gate_exit_last)
 LABEL(wf_arch_gate_exit_end)
 	.cfi_endproc
 
+.Linterrupted:
+	.cfi_startproc
+	CFI_IN_FRAME %r12
+	movq	%r12, %rdi
+	call	wf_linux_interrupted
+	movq	%r12, %rsp
+	jmp	wf_arch_gate_exit_begin
+	.cfi_endproc
+
 .Lattention:
 	.cfi_startproc
-	CFI_IN_FRAME %rbx
-	movq	%rsp, %rbx
+	CFI_IN_FRAME %r12
+	movq	%rsp, %r12
 	andq	$-16, %rsp
-	movq	%rbx, %rdi
+	movq	%r12, %rdi
 	call	wf_linux_attention
-	movq	%rbx, %rsp
+	movq	%r12, %rsp
 	jmp	wf_arch_gate_exit_begin
 	.cfi_endproc
 
@@ -301,9 +318,9 @@ FUNC(wf_arch_gate_leave)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	SAVE_FRAME
-	movq	%rbx, %rdi
+	movq	%r12, %rdi
 	call	wf_linux_make
-	movq	%rbx, %rsp
+	movq	%r12, %rsp
 	CFI_IN_FRAME %rsp
 	rdgsbase %rcx
 	testq	%rcx, %rcx
@@ -316,9 +333,9 @@ FUNC(wf_arch_gate_leave)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	SAVE_FRAME
-	movq	%rbx, %rdi
+	movq	%r12, %rdi
 	call	wf_linux_vfork_begin
-	movq	%rbx, %rsp
+	movq	%r12, %rsp
 	CFI_IN_FRAME %rsp
 	RESTORE_CALLEE_AND_ARGS
 	movq	WF_FRAME_NR(%rsp), %rax
@@ -335,9 +352,9 @@ FUNC(wf_arch_gate_leave)
 	movq	%rdx, %r11
 	.cfi_register %rip, %r11
 	SAVE_FRAME
-	movq	%rbx, %rdi
+	movq	%r12, %rdi
 	call	wf_linux_vfork_end
-	movq	%rbx, %rsp
+	movq	%r12, %rsp
 	CFI_IN_FRAME %rsp
 	jmp	wf_arch_gate_exit_begin
 	.cfi_endproc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Numbers that assembly and C agree on; asserted in sched/worker.h and arch/x86_64/frame.h.
+ * Numbers that assembly and C agree on; asserted in sched/worker.h, arch/x86_64/frame.h and linux/call.c.
  */
 #ifndef WF_ARCH_X86_64_OFFSETS_H
 #define WF_ARCH_X86_64_OFFSETS_H
@@ -37,5 +37,9 @@
 #define WF_CHILD_BYTES 32     /* below the frame on the stack of a child: struct wf_child */
 
 #define WF_RED_ZONE 128
+
+/* -ERESTARTSYS and its kin, as a call's answer: interrupted. */
+#define WF_RESTART_FIRST 512
+#define WF_RESTART_LAST 516
 
 #endif
