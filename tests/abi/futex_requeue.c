@@ -22,9 +22,15 @@ static void *waits(void *addr)
 	return (void *)(ret == 0 ? 0 : (intptr_t)errno);
 }
 
-/* Moves the waiters of `from`, which may still be on their way, until all of them were moved. */
+/*
+ * Moves the waiters of `from`. Not before all of them wait: to the kernel a waiter that is moved just as it goes to sleep
+ * looks as if it had been woken for nothing, and waits for its first word again. To the same word nobody is moved, but
+ * counted.
+ */
 static void move_all(int op, int nr)
 {
+	while (CHECK_SYS(futex(&from, op, 0, nr, &from, 0)) < nr)
+		sched_yield();
 	for (int moved = 0; moved < nr; sched_yield()) {
 		long ret = CHECK_SYS(futex(&from, op, 0, 1, &to, 0));
 

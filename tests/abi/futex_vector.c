@@ -233,6 +233,10 @@ static void waiters_move(void)
 	for (int i = 0; i < 4; i++)
 		CHECK_PT(pthread_create(&t[i], NULL, waits_for_first, NULL));
 	describe_all(items);
+	/* Not before all of them wait: see futex_requeue.c. */
+	while (CHECK_SYS(syscall(SYS_futex, &words[0], FUTEX_CMP_REQUEUE_PRIVATE, 0, 4, &words[0],
+				 LOAD(&words[0]))) < 4)
+		sched_yield();
 	for (int moved = 0; moved < 4; sched_yield())
 		moved += (int)CHECK_SYS(syscall(NR_FUTEX_REQUEUE, items, 0, 0, 4));
 	CHECK_EQ(syscall(NR_FUTEX_WAKE, &words[0], ~0u, 4, PRIVATE_U32), 0);
