@@ -40,6 +40,16 @@ def is_settled(threads):
                for name, state in threads.items())
 
 
+def end(victim):
+    """Its exit status."""
+    victim.stdin.close()
+    try:
+        return victim.wait(LIMIT_S)
+    except subprocess.TimeoutExpired:
+        victim.kill()
+        return "none in time"
+
+
 def states(weft, program, workers):
     victim = subprocess.Popen([weft, "run", "--workers", str(workers), "--", program],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -50,14 +60,13 @@ def states(weft, program, workers):
         while True:
             threads, are_all_named = dump(weft, victim.pid)
             if (are_all_named and is_settled(threads)) or time.monotonic() > until:
-                return threads
+                break
             time.sleep(0.05)
     finally:
-        victim.stdin.close()
-        try:
-            victim.wait(LIMIT_S)
-        except subprocess.TimeoutExpired:
-            victim.kill()
+        status = end(victim)
+    if status != 0: # it left something behind, for one
+        raise SystemExit(f"Bail out! exit status {status}")
+    return threads
 
 
 def has_ring(weft):

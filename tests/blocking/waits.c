@@ -7,8 +7,17 @@
  */
 #include "waits.h"
 
+static bool is_over; /* what is waited for goes away with clean_up() */
+
+static void ends_here(void)
+{
+	while (__atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
+		pause();
+}
+
 static void fails(const char *what)
 {
+	ends_here();
 	perror(what);
 	exit(2);
 }
@@ -19,6 +28,7 @@ static void *waits(void *arg)
 
 	pthread_setname_np(pthread_self(), calls[i].name);
 	calls[i].fn();
+	ends_here();
 	fprintf(stderr, "%s came back\n", calls[i].name);
 	exit(3);
 }
@@ -35,6 +45,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (read(0, block, 1) > 0)
 		;
+	__atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
 	clean_up();
 	_exit(0); /* threads wait everywhere: nothing to tidy up behind them */
 }
