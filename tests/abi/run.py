@@ -61,6 +61,10 @@ def read_text(path):
 
 def descendants():
     """Live processes below this one, without the zombies."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return [] # and so no orphan either: the nearest subreaper is their parent
     parents = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
