@@ -54,6 +54,9 @@ void wf_arch_set_self(struct wf_kthread *k);
 void wf_arch_store_vectors(void *at);
 void wf_arch_load_vectors(const void *at);
 
+/* Code that tells the processor that it waits for another one, as loops that spin do. */
+bool wf_arch_has_pause(const unsigned char *code, size_t n);
+
 /* True when user space may read and write the base registers and this CPU family is complete. */
 bool wf_arch_supported(const char **out_why);
 

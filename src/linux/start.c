@@ -37,6 +37,20 @@ static bool is_copy(uintptr_t rip)
 	return lx_gate.in_pool(rip);
 }
 
+#define SPIN_BYTES 24ul /* of code on either side: a loop that looks, and some that count rounds */
+
+static bool is_spin(uintptr_t pc)
+{
+	/* The page of pc is there, and maybe none beside it. */
+	uintptr_t page = WF_ALIGN_DOWN(pc, WF_PAGE);
+	uintptr_t from = WF_MAX(pc - SPIN_BYTES, page);
+	uintptr_t to = WF_MIN(pc + SPIN_BYTES, page + WF_PAGE);
+	unsigned char code[2 * SPIN_BYTES];
+
+	return wf_arch_copy(code, (const void *)from, to - from) == 0 &&
+	       wf_arch_has_pause(code, to - from);
+}
+
 /* What others want of this kernel thread, whichever thread it runs. */
 static void kicked(struct wf_kthread *k)
 {
@@ -51,6 +65,7 @@ static const struct wf_sched_hooks hooks = {
 	.in_runtime = lx_signal_in_runtime,
 	.kicked = kicked,
 	.is_copy = is_copy,
+	.is_spin = is_spin,
 	.stands_still = lx_bind_in_fault,
 };
 

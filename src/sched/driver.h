@@ -46,6 +46,8 @@ struct wf_sched_hooks {
 	void (*kicked)(struct wf_kthread *k);
 	/* rip lies in a copy of the program's instructions that stands in the runtime's text. */
 	bool (*is_copy)(uintptr_t rip);
+	/* The program's code at pc is a loop that waits for another thread. A hint. */
+	bool (*is_spin)(uintptr_t pc);
 	/* The kick found the runtime itself, at uc: move rip out of the few spots that a kick must not pass. */
 	void (*in_runtime)(void *uc);
 	/*

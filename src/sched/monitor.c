@@ -22,7 +22,7 @@
 #define LONGEST_TICK_NS (10 * WF_MS)
 #define BUSY_TICK_NS (5 * WF_MS) /* calls are made that may block, or events may come */
 /* A slice that is over so soon is over now: the look at which it began may have been a little late. */
-#define EARLY_NS (wf_rt.slice_ns / 8)
+#define EARLY_NS(slice) ((slice) / 8)
 #define RETAKE_TICK_NS (200 * WF_US) /* a worker sits in a call and somebody waits for it */
 
 struct look {
@@ -31,10 +31,12 @@ struct look {
 	bool is_urgent; /* a worker must move on soon, for somebody other than a sleeping one */
 	bool has_calls; /* some were made since the last look */
 	int64_t first_end, last_end; /* of slices of those for whose workers others wait */
+	int64_t slice;               /* the shortest of these */
 };
 
-static void note_end(struct look *l, int64_t at)
+static void note_end(struct look *l, int64_t at, int64_t slice)
 {
+	l->slice = WF_MIN(l->slice, slice);
 	l->first_end = WF_MIN(l->first_end, at);
 	l->last_end = l->last_end == WF_NEVER ? at : WF_MAX(l->last_end, at);
 }
@@ -42,7 +44,7 @@ static void note_end(struct look *l, int64_t at)
 /* One look ends the slices of several workers, if that makes none half as long again; then they end together. */
 static int64_t next_end(const struct look *l)
 {
-	return l->last_end - l->first_end > wf_rt.slice_ns / 2 ? l->first_end : l->last_end;
+	return l->last_end - l->first_end > l->slice / 2 ? l->first_end : l->last_end;
 }
 
 void wf_kick(struct wf_kthread *k)
@@ -161,11 +163,13 @@ static int64_t slice_began_at(const struct wf_worker *w, int64_t looked_at, int6
 /* Somebody waits for w, whose thread is not in a call. */
 static void look_at_slice(struct wf_worker *w, struct look *l)
 {
-	if (l->now - w->seen_at >= wf_rt.slice_ns - EARLY_NS) {
+	int64_t slice = wf_worker_slice(w);
+
+	if (l->now - w->seen_at >= slice - EARLY_NS(slice)) {
 		preempt(w, WF_PREEMPT_SLICE);
 		w->seen_at = l->due;
 	}
-	note_end(l, w->seen_at + wf_rt.slice_ns);
+	note_end(l, w->seen_at + slice, slice);
 }
 
 static void look_at_worker(struct wf_worker *w, struct look *l)
@@ -227,16 +231,16 @@ static void measure_cycles(int64_t now)
  */
 #define BEFORE_KERNEL_TICK_NS (20 * WF_US)
 
-static int64_t with_kernel_tick(int64_t at)
+static int64_t with_kernel_tick(int64_t at, int64_t slice)
 {
 	int64_t tick = wf_rt.kernel_tick_ns, after;
 
 	if (!tick)
 		return at;
 	after = (at + BEFORE_KERNEL_TICK_NS + tick - 1) / tick * tick - BEFORE_KERNEL_TICK_NS;
-	if (after - at <= wf_rt.slice_ns / 4)
+	if (after - at <= slice / 4)
 		return after;
-	return at - (after - tick) <= EARLY_NS ? after - tick : at;
+	return at - (after - tick) <= EARLY_NS(slice) ? after - tick : at;
 }
 
 /* When to look again at the latest. */
@@ -247,21 +251,25 @@ static int64_t next_look(const struct look *l)
 	if (wf_is_shuffled())
 		return l->now + wf_shuffle_tick_ns();
 	if (l->is_urgent)
-		return l->now + WF_MIN(RETAKE_TICK_NS, wf_rt.slice_ns);
+		return l->now + WF_MIN(RETAKE_TICK_NS, l->slice);
 	if (l->has_calls || (!wf_load_seq_cst(&wf_rt.nr_idle) && wf_rt.io->has_waiters()))
 		longest = BUSY_TICK_NS;
 	/* Whoever comes to wait is not to wait longer because nobody did until then. */
-	longest = WF_MIN(longest, wf_rt.slice_ns);
-	return with_kernel_tick(WF_MIN(l->due + longest, next_end(l)));
+	longest = WF_MIN(longest, l->slice);
+	return with_kernel_tick(WF_MIN(l->due + longest, next_end(l)), l->slice);
 }
 
 int64_t wf_monitor_tick(int64_t now)
 {
-	struct look look = { .now = now, .due = now, .first_end = WF_NEVER, .last_end = WF_NEVER };
+	struct look look = { .now = now,
+			     .due = now,
+			     .first_end = WF_NEVER,
+			     .last_end = WF_NEVER,
+			     .slice = wf_rt.slice_ns };
 	bool is_busy = false, is_queued = false;
 	int64_t next = wf_load_relaxed(&wf_rt.monitor_until), woken = WF_NEVER;
 
-	if (next < now && now - next <= EARLY_NS)
+	if (next < now && now - next <= EARLY_NS(wf_rt.slice_ns))
 		look.due = next;
 	wf_store_relaxed(&wf_rt.coarse_now, now);
 	measure_cycles(now);

@@ -136,11 +136,13 @@ bool wf_is_kick(int sig, const struct wf_siginfo *info)
 }
 
 /* The slice of the thread that runs on k is over: it gives way here, or at the gate's exit. */
-static void end_slice(struct wf_kthread *k)
+static void end_slice(struct wf_kthread *k, bool is_spin)
 {
 	struct wf_thread *t = k->cur;
+	struct wf_worker *w = k->worker;
 
-	t->slice_left = WF_SLICE_OVER;
+	t->slice_left = -(int32_t)wf_worker_slice(w);
+	wf_store_hint(&w->spins, is_spin ? WF_SPIN_SLICES : w->spins - (w->spins > 0));
 	t->hog = WF_MIN(t->hog + 2u, WF_HOG_MAX) & 15u;
 }
 
@@ -148,6 +150,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 {
 	struct wf_ucontext *uc = context;
 	struct wf_kthread *k = wf_self_kthread();
+	bool is_ours;
 	uint32_t wants_cpu;
 
 	(void)sig;
@@ -162,10 +165,12 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 	WF_TRACE(k, WF_EV_KICK, 0, uc->reg[WF_UC_RIP]);
 	if (!k->cur)
 		return;
+	is_ours = (wf_in_own_text(uc->reg[WF_UC_RIP]) &&
+		   !wf_rt.hooks->is_copy(uc->reg[WF_UC_RIP])) ||
+		  wf_load_relaxed(&k->in_clock);
 	if (wants_cpu == WF_PREEMPT_SLICE)
-		end_slice(k);
-	if ((wf_in_own_text(uc->reg[WF_UC_RIP]) && !wf_rt.hooks->is_copy(uc->reg[WF_UC_RIP])) ||
-	    wf_load_relaxed(&k->in_clock)) {
+		end_slice(k, !is_ours && wf_rt.hooks->is_spin(uc->reg[WF_UC_RIP]));
+	if (is_ours) {
 		if (wants_cpu)
 			(void)wf_fetch_or(&k->cur->attention, WF_ATT_RESCHED);
 		wf_rt.hooks->in_runtime(uc);

@@ -113,6 +113,20 @@ struct wf_runtime {
 extern struct wf_runtime wf_rt;
 
 /*
+ * Who is found in a loop that waits at the end of its slice has wasted it, and whoever it waits for may be queued here: a
+ * lock's holder, or who hands the next piece of work over. So slices are short on this worker for a while, for everybody,
+ * which leaves all their shares.
+ */
+#define WF_SPIN_SLICE_NS (2 * WF_MS)
+#define WF_SPIN_SLICES 16
+
+/* How long the thread that runs on w keeps it while others wait. */
+WF_INLINE int64_t wf_worker_slice(const struct wf_worker *w)
+{
+	return wf_load_hint(&w->spins) ? WF_MIN(wf_rt.slice_ns, WF_SPIN_SLICE_NS) : wf_rt.slice_ns;
+}
+
+/*
  * Start with the calling kernel thread as the door: builds the workers and the thread object of the caller
  * (returned); the caller's context stays where it is until wf_runtime_leave_door().
  */

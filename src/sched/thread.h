@@ -74,7 +74,6 @@ enum wf_wait {
 #define WF_ATT_SIGNAL 2u
 #define WF_ATT_BIND 4u /* whether it is bound has to change */
 
-#define WF_SLICE_OVER INT32_MIN  /* the monitor saw it run for all of it */
 #define WF_VTIME_SPARE (64 - 48) /* bits that wf_thread.vtime lacks */
 
 /* A level for each nice value from -20 to 19. */
@@ -121,7 +120,7 @@ struct wf_thread {
 	uint32_t tid;         /* (p) */
 	uint32_t index;       /* (c) slot in the thread table */
 	uint32_t generation;  /* (a) how often this slot was used */
-	int32_t slice_left;   /* (w) ns, or WF_SLICE_OVER */
+	int32_t slice_left;   /* (w) ns; below 0: the monitor saw it run for so long, to the end */
 	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
 	/* (o) where it was preempted last; how often it was there, having used no time; its kernel thread's since when */
 	uint64_t preempted_at;

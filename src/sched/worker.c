@@ -95,10 +95,9 @@ static void charge_turn(struct wf_worker *w, struct wf_thread *t)
 	uint64_t cycles = wf_cpu_cycles(), began = w->turn_began, usual = t->turn, took = usual;
 
 	wf_store_hint(&w->turn_began, cycles);
-	if (WF_UNLIKELY(t->slice_left ==
-			WF_SLICE_OVER)) { /* counted, not measured, for the same reason */
+	if (WF_UNLIKELY(t->slice_left < 0)) { /* counted, not measured, for the same reason */
+		wf_runq_charge(t, wf_runq_slice(-(int64_t)t->slice_left));
 		t->slice_left = 0;
-		wf_runq_charge(t, wf_runq_slice(wf_rt.slice_ns));
 		return;
 	}
 	if (began) {
@@ -280,7 +279,7 @@ void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough)
 {
 	int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
 
-	if (!is_rough || ran || k->cur->slice_left == WF_SLICE_OVER)
+	if (!is_rough || ran || k->cur->slice_left < 0)
 		charge_turn(w, k->cur);
 	else
 		wf_store_hint(&w->turn_began, 0ul);

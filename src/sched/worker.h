@@ -121,6 +121,7 @@ struct wf_worker {
 	uint64_t found_in;       /* (w) turn_began of the turn in which data was found last */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began;     /* (w) coarse clock */
+	uint8_t spins;           /* (a) a hint: so many slices are short; see wf_worker_slice() */
 	uint64_t
 		turn_began; /* (w) cycles, a hint: what ran since is not charged yet; 0: not known */
 	struct wf_runq rq;

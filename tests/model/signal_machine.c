@@ -307,6 +307,12 @@ static void thread_exited(struct wf_thread *t)
 	wf_thread_free(t);
 }
 
+static bool is_spin(uintptr_t pc)
+{
+	(void)pc;
+	return false;
+}
+
 static void no_requests(struct wf_kthread *k)
 {
 	(void)k;
@@ -319,6 +325,7 @@ static const struct wf_sched_hooks hooks = {
 	.in_runtime = lx_signal_in_runtime,
 	.kicked = no_requests,
 	.is_copy = is_copy,
+	.is_spin = is_spin,
 };
 
 static void run_door(void *arg)
