@@ -248,6 +248,7 @@ __attribute__((constructor)) static void attach(int argc, char **argv, char **en
 	(void)argc;
 	(void)argv;
 	environment = envp;
+	wf_env_restore(envp, "GLIBC_TUNABLES");
 	children = env_of("WEFT_CHILDREN");
 	prepare();
 	if (children && wf_env_is(children, "no"))

@@ -27,6 +27,19 @@ char *wf_env_get(char **env, const char *name)
 	return at ? (char *)value_of(*at, name) : NULL;
 }
 
+void wf_env_restore(char **env, const char *name)
+{
+	char **at = wf_env_find(env, name), *place;
+
+	if (!at || at == env)
+		return;
+	for (place = at[-1]; *place; place++)
+		;
+	place++;
+	if (value_of(place, name))
+		*at = place;
+}
+
 bool wf_env_is(const char *value, const char *word)
 {
 	while (*word && *word == *value)

@@ -13,6 +13,12 @@ char **wf_env_find(char **env, const char *name);
 /* Its value, in its place, or NULL. */
 char *wf_env_get(char **env, const char *name);
 
+/*
+ * A variable that the loader has replaced by a copy stands in its place again. Programs that write their titles over their
+ * arguments and environment expect both to be one piece.
+ */
+void wf_env_restore(char **env, const char *name);
+
 bool wf_env_is(const char *value, const char *word);
 
 #endif
