@@ -50,7 +50,7 @@ static void learn_habit(struct wf_thread *self)
 {
 	if (!self->woke_at)
 		return;
-	if (wf_cpu_cycles() - self->woke_at < PARKS_SOON_CYCLES)
+	if ((wf_cpu_cycles() - self->woke_at) % (1ul << WF_WOKE_BITS) < PARKS_SOON_CYCLES)
 		wf_store_hint(&self->parks_after_wake, WF_MIN(self->parks_after_wake + 1, 15));
 	else
 		wf_store_hint(&self->parks_after_wake, self->parks_after_wake / 2);

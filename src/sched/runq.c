@@ -441,11 +441,16 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	return t;
 }
 
+/* So often it is woken in time, at the price of a switch that may have been needless, for once in 10 ms. */
+#define HURRIES 200
+
 void wf_runq_end_handoff(struct wf_runq *q)
 {
 	lock(q);
-	if (q->handoff)
+	if (q->handoff) {
+		q->handoff->hurry = HURRIES;
 		append(q, q->handoff);
+	}
 	q->handoff = NULL;
 	unlock(q);
 }

@@ -74,6 +74,7 @@ enum wf_wait {
 #define WF_ATT_SIGNAL 2u
 #define WF_ATT_BIND 4u /* whether it is bound has to change */
 
+#define WF_WOKE_BITS 48
 #define WF_VTIME_SPARE (64 - 48) /* bits that wf_thread.vtime lacks */
 
 /* A level for each nice value from -20 to 19. */
@@ -114,7 +115,10 @@ struct wf_thread {
 	uint64_t wait_what; /* (o) */
 	int64_t wait_since; /* (o) coarse clock */
 	/* (o) cycles at the last unpark by us, 0: none since the last park */
-	uint64_t woke_at;
+	uint64_t woke_at : WF_WOKE_BITS;
+	uint64_t has_woken : 1; /* (o) somebody, ever */
+	/* (w), or of who wakes it: for so many times its waker gives way, as one has kept it for all of a slice */
+	uint64_t hurry : 15;
 	uint64_t nr_switches; /* (w) */
 	int64_t run_ns;       /* (a) written by the worker at switches; see account.c */
 	uint32_t tid;         /* (p) */

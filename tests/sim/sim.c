@@ -414,6 +414,78 @@ TEST(a_thread_that_gives_way_to_one_it_wakes_keeps_its_turn)
 	model_verify_walk(&giving_way, 100);
 }
 
+static void tells_its_maker(void *name)
+{
+	wf_self()->slice_left = WF_SLICE_NS;
+	(void)wf_unpark(helper, WF_WAKE_EVENT);
+	obey_attention();
+	takes_turn(name);
+}
+
+static void setup_tells_its_maker(void)
+{
+	machine_reset(1);
+	nr_turns = 0;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(sleeps_at_door, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(helps, "h"));
+	machine_queue(&wf_rt.workers[0], machine_thread(tells_its_maker, "w"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "1"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "2"));
+}
+
+static const struct model telling = { .setup = setup_tells_its_maker, .check = check_turns };
+
+TEST(the_first_that_a_thread_wakes_comes_at_once)
+{
+	model_verify_walk(&telling, 100);
+}
+
+static void helps_twice(void *name)
+{
+	helps(name);
+	helps(name);
+}
+
+/* It has woken others before, and keeps the one that it wakes until its slice is over; then again. */
+static void wakes_twice(void *name)
+{
+	wf_self()->slice_left = WF_SLICE_NS;
+	wf_self()->has_woken = true;
+	(void)wf_unpark(helper, WF_WAKE_EVENT);
+	obey_attention();
+	takes_turn(name);
+	wf_runq_end_handoff(&wf_rt.workers[0].rq);
+	wf_yield();
+	(void)wf_unpark(helper, WF_WAKE_EVENT);
+	obey_attention();
+	takes_turn(name);
+}
+
+static void setup_wakes_twice(void)
+{
+	machine_reset(1);
+	nr_turns = 0;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(sleeps_at_door, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(helps_twice, "h"));
+	machine_queue(&wf_rt.workers[0], machine_thread(wakes_twice, "w"));
+}
+
+static void check_woken_twice(void)
+{
+	machine_check();
+	turns[nr_turns] = 0;
+	model_expect(!strcmp(turns, "whhw"), turns);
+}
+
+static const struct model waking_twice = { .setup = setup_wakes_twice, .check = check_woken_twice };
+
+TEST(who_was_kept_waiting_for_a_slice_comes_at_once)
+{
+	model_verify_walk(&waking_twice, 100);
+}
+
 static void makes_thread(void *name)
 {
 	wf_self()->slice_left = WF_SLICE_NS;
