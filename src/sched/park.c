@@ -155,18 +155,57 @@ bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *
 #define YIELDS_PER_LOOK 16u
 #define YIELD_CYCLES 60000u /* about 20 us: then a real one costs a few per cent at most */
 
-/*
- * Who yields in a loop waits for somebody. If that one is on another worker whose kernel thread waits for a CPU, it
- * may be ours that it waits for: other programs, or fewer CPUs than workers.
- */
-static void yield_to_kernel(struct wf_worker *w)
-{
-	uint64_t now;
+#define RARELY 10u /* so many times as long, where who is waited for seems to have a processor */
+#define LOOKED_AT 2u
 
-	if (++w->idle_yields % YIELDS_PER_LOOK)
+/*
+ * On some other worker something else is done, or its kernel thread waits for a processor. A guess: of many a few are looked
+ * at, whose state has to come from another processor's cache, and others the next time.
+ */
+static bool is_anybody_stuck(const struct wf_worker *self, uint64_t now)
+{
+	uint32_t nr = wf_rt.nr_workers - 1, first = nr ? now / YIELD_CYCLES % nr : 0;
+
+	for (uint32_t i = 0; i < WF_MIN(nr, LOOKED_AT); i++) {
+		uint32_t index = (self->index + 1 + (first + i) % nr) % wf_rt.nr_workers;
+		struct wf_worker *w = &wf_rt.workers[index];
+		int64_t ago = (int64_t)(now - wf_load_hint(&w->yields_at));
+
+		if (wf_worker_is_running(w) && ago > (int64_t)(2 * YIELD_CYCLES))
+			return true;
+	}
+	return false;
+}
+
+/* At most once in YIELD_CYCLES. */
+static bool is_due(const struct wf_worker *w, bool is_alone, uint64_t before, uint64_t now)
+{
+	uint64_t ago = now - w->yielded_at;
+
+	if (is_alone || ago >= RARELY * YIELD_CYCLES)
+		return ago >= YIELD_CYCLES;
+	return ago >= YIELD_CYCLES && now / YIELD_CYCLES != before / YIELD_CYCLES &&
+	       is_anybody_stuck(w, now);
+}
+
+/*
+ * Who yields in a loop waits for somebody, and so do all on a worker that do nothing but yield to one another. If that one
+ * is on another worker whose kernel thread waits for a CPU, it may be ours that it waits for: other programs, or fewer CPUs
+ * than workers. While all workers do nothing else they have their CPUs, and to give ours away would be to wait for it.
+ */
+static void yield_to_kernel(struct wf_worker *w, bool is_alone)
+{
+	uint64_t now, before = w->yields_at;
+	bool does_more;
+
+	if (w->yields_left--)
 		return;
+	does_more = w->picks - w->yields_since > YIELDS_PER_LOOK;
+	w->yields_since = w->picks;
 	now = wf_cpu_cycles();
-	if (now - w->yielded_at < YIELD_CYCLES)
+	w->yields_left = now - before > YIELD_CYCLES ? 0 : YIELDS_PER_LOOK - 1;
+	wf_store_hint(&w->yields_at, now);
+	if (does_more || !is_due(w, is_alone, before, now))
 		return;
 	w->yielded_at = now;
 	(void)sys0(__NR_sched_yield);
@@ -185,9 +224,11 @@ static void let_others_run(enum wf_prev_action action)
 		/* A loop of yields may wait for a thread that waits for I/O, with no other worker to look. */
 		wf_worker_poll();
 		if (!wf_runq_nr(&w->rq)) {
-			yield_to_kernel(w);
+			yield_to_kernel(w, true);
 			return;
 		}
+	} else if (action == WF_PREV_YIELD) {
+		yield_to_kernel(w, false);
 	}
 	/* Who yields is told to by itself, and has to keep nobody waiting: it only goes on when a slice begins. */
 	if ((action != WF_PREV_YIELD || k->cur->slice_left <= 0) && wf_worker_keeps(w, k->cur))

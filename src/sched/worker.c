@@ -116,21 +116,26 @@ void wf_worker_begin_turn(struct wf_worker *w)
 
 /*
  * Who wakes another usually waits itself soon, and goes on until then. But a hog gives way to a thread that is none, as on
- * Linux: else one that keeps taking and releasing a lock in a loop would never let the thread that it wakes have it. So does
- * who has woken nobody before, since many a thread tells its maker that it is there and then computes; and all give way for
- * a while to one that was kept waiting by such. They keep the rest of their slices: else a thread that computes and wakes
- * others often would get next to nothing beside threads that only compute.
+ * Linux: else one that keeps taking and releasing a lock in a loop would never let the thread that it wakes have it. It
+ * keeps the rest of its slice: else a thread that computes and wakes others often would get next to nothing beside threads
+ * that only compute.
  */
-static bool gives_way(struct wf_thread *waker, struct wf_thread *t)
+static bool gives_way(const struct wf_thread *waker, const struct wf_thread *t)
+{
+	return waker->hog >= WF_HOG && t->hog < waker->hog;
+}
+
+/*
+ * So does, where no other worker is free, who has woken nobody before, since many a thread tells its maker that it is there
+ * and then computes; and everybody for a while to one that was kept waiting by such.
+ */
+static bool gives_way_alone(struct wf_thread *waker, struct wf_thread *t)
 {
 	bool is_first = !waker->has_woken, was_kept = t->hurry;
 
-	/* A new thread waits for nothing, and comes behind all others. Who is about to wait gives way anyhow. */
-	if (!t->nr_switches || wf_state_of(waker->state) != WF_RUNNING)
-		return false;
 	waker->has_woken = true;
 	t->hurry -= was_kept;
-	return is_first || was_kept || (waker->hog >= WF_HOG && t->hog < waker->hog);
+	return is_first || was_kept;
 }
 
 void wf_worker_ready(struct wf_thread *t)
@@ -166,16 +171,19 @@ void wf_worker_ready(struct wf_thread *t)
 	}
 	if (waker && wf_state_of(waker->state) != WF_DEAD) {
 		bool alone = !wf_runq_nr(&w->rq), is_new = !t->nr_switches;
-		bool gives = gives_way(waker, t); /* while t is ours */
+		/* A new thread waits for nothing, and comes behind all others. Who is about to wait gives way anyhow. */
+		bool may_give = !is_new && wf_state_of(waker->state) == WF_RUNNING;
+		bool gives = may_give && gives_way(waker, t); /* while t is ours */
+		bool gives_alone = may_give && gives_way_alone(waker, t), has_free;
 
 		if (is_new || t->home != w || !wf_runq_put_handoff(&w->rq, t))
 			wf_worker_push(w, t, is_new ? WF_PLACE_TAIL : WF_PLACE_HANDOFF);
-		if (gives)
+		if (!w->rq.is_private) /* else we carry the only worker: nobody sleeps */
+			wf_fence_seq_cst(&w->rq.nr); /* as above */
+		has_free = !w->rq.is_private && wf_idle_is_anybody();
+		if (gives || (gives_alone && !has_free))
 			(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
-		if (w->rq.is_private) /* we carry the only worker: nobody sleeps */
-			return;
-		wf_fence_seq_cst(&w->rq.nr); /* as above */
-		if (!wf_idle_is_anybody())
+		if (!has_free)
 			return;
 		waker->woke_at = wf_cpu_cycles() % (1ul << WF_WOKE_BITS);
 		if (alone && waker->parks_after_wake >= WF_STAYS_HERE)

@@ -113,7 +113,9 @@ struct wf_worker {
 	uint32_t hauls;          /* (a) how often it took threads from others */
 	uint64_t rng;            /* (w) */
 	uint32_t searches;       /* (w) */
-	uint32_t idle_yields;    /* (w) yields with nobody else to run */
+	uint32_t yields_left;    /* (w) that may be in vain, until it is looked whether they are */
+	uint32_t yields_since;   /* (w) picks at the last look */
+	uint64_t yields_at;      /* (a) cycles at the last look */
 	uint64_t yielded_at;     /* (w) cycles at the last one that the kernel heard of */
 	uint16_t direct_pause;   /* (w) waits until a direct one is tried again; see direct.c */
 	uint16_t direct_trouble; /* (w) how long the next pause is */

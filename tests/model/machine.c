@@ -188,8 +188,13 @@ void wf_die(const char *what, const char *file, int line)
 	abort(); /* outside an execution */
 }
 
+uint64_t machine_cycles_per_look;
+static uint64_t nr_looks;
+
 uint64_t model_cycles(void)
 {
+	if (machine_cycles_per_look)
+		return (uint64_t)model_now() + ++nr_looks * machine_cycles_per_look;
 	return (uint64_t)model_now() + model_random(2) * 100000u;
 }
 

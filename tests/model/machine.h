@@ -40,6 +40,8 @@ void machine_compute(bool (*is_over)(void *), void *arg);
 /* Would a kick end what the caller's kernel thread does? */
 bool machine_is_kicked(void);
 
+/* How far apart two looks at the cycle counter are; 0: at random. */
+extern uint64_t machine_cycles_per_look;
 /* How often the kernel was asked to yield. */
 uint32_t machine_nr_yields(void);
 /* Set before machine_reset(): the size of a thread's object. After it: what answers system calls, NULL: kicks count. */

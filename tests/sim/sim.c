@@ -331,12 +331,18 @@ TEST(a_call_that_gets_a_vacant_worker_back_is_watched_again)
 	model_verify_walk(&calling, 300);
 }
 
+#define YIELDS_APART 70000 /* cycles; 20 us are 60000 */
+#define LOOKS_APART 8000
+
 static void yields_alone(void *arg)
 {
 	for (int i = 0; i < 640; i++)
 		wf_yield();
 	model_expect(machine_nr_yields() > 0, "the kernel never hears of a loop of yields");
-	model_expect(machine_nr_yields() <= 40, "the kernel hears of every yield");
+	if (machine_cycles_per_look == YIELDS_APART)
+		model_expect(machine_nr_yields() >= 600, "the kernel does not hear of slow yields");
+	else
+		model_expect(machine_nr_yields() <= 10, "the kernel hears of many yields");
 }
 
 static void setup_yields_alone(void)
@@ -351,7 +357,43 @@ static const struct model yielding_alone = { .setup = setup_yields_alone, .check
 
 TEST(the_kernel_hears_of_a_loop_of_yields_with_nobody_else_ready)
 {
+	machine_cycles_per_look = LOOKS_APART;
 	model_verify_walk(&yielding_alone, 20);
+	machine_cycles_per_look = YIELDS_APART;
+	model_verify_walk(&yielding_alone, 20);
+	machine_cycles_per_look = 0;
+}
+
+static void yields_in_pair(void *arg)
+{
+	for (int i = 0; i < 60; i++)
+		wf_yield();
+}
+
+static void check_pair(void)
+{
+	machine_check();
+	model_expect(machine_nr_yields() >= 5,
+		     "the kernel never hears of two that yield to each other");
+	model_expect(machine_nr_yields() <= 40, "the kernel hears of many of their yields");
+}
+
+static void setup_yields_in_pair(void)
+{
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(sleeps_at_door, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(yields_in_pair, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(yields_in_pair, NULL));
+}
+
+static const struct model yielding_in_pair = { .setup = setup_yields_in_pair, .check = check_pair };
+
+TEST(the_kernel_hears_of_threads_that_only_yield_to_each_other)
+{
+	machine_cycles_per_look = YIELDS_APART;
+	model_verify_walk(&yielding_in_pair, 20);
+	machine_cycles_per_look = 0;
 }
 
 /* Who ran, in order: a thread that computes, the one that it wakes, two that only compute. */
