@@ -441,7 +441,7 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 		/* a child forked by the handler: native, its mask and stack are in uc as they are */
 		return;
 	t = lx_of(k->cur);
-	/* The check in gate.S comes back here when attention was set meanwhile: the first pass said so in link. */
+	/* The check in handler.S comes back here when attention was set meanwhile: the first pass said so in link. */
 	if (uc->link != (void *)uc) {
 		uc->link = uc;
 		lx_altstack_restore(t, &uc->stack, uc->reg[WF_UC_RSP]);

@@ -114,6 +114,7 @@ struct wf_thread {
 	bool keeps_vectors;
 	uint64_t wait_what; /* (o) */
 	int64_t wait_since; /* (o) coarse clock */
+	/* One word: whoever owns the thread writes it, and that is itself, its queue's lock, or who has won to wake it. */
 	/* (o) cycles at the last unpark by us, 0: none since the last park */
 	uint64_t woke_at : WF_WOKE_BITS;
 	uint64_t has_woken : 1; /* (o) somebody, ever */

@@ -3,7 +3,7 @@
  * Gate and program of the signal machine: what gate.S does at the edge between the program and the runtime, with the
  * same windows, and threads that cross it; see signal_machine.h.
  *
- * Mutations, by the name of the function of gate.S or switch.S: "test", it does not look at the attention word;
+ * Mutations, by the name of the function of gate.S, handler.S or switch.S: "test", it does not look at the attention word;
  * "window", a kick behind the test does not send it back.
  */
 #include "arch/arch.h"

@@ -345,11 +345,22 @@ static void yields_alone(void *arg)
 		model_expect(machine_nr_yields() <= 10, "the kernel hears of many yields");
 }
 
-static void setup_yields_alone(void)
+/* Who ran, in order. */
+static char turns[8];
+static size_t nr_turns;
+
+/* With a door that only sleeps; what takes turns is queued next. */
+static void setup_one_worker(void)
 {
 	machine_reset(1);
+	nr_turns = 0;
 	(void)machine_kthread(&wf_rt.workers[0]);
 	(void)machine_door(sleeps_at_door, NULL);
+}
+
+static void setup_yields_alone(void)
+{
+	setup_one_worker();
 	machine_queue(&wf_rt.workers[0], machine_thread(yields_alone, NULL));
 }
 
@@ -380,9 +391,7 @@ static void check_pair(void)
 
 static void setup_yields_in_pair(void)
 {
-	machine_reset(1);
-	(void)machine_kthread(&wf_rt.workers[0]);
-	(void)machine_door(sleeps_at_door, NULL);
+	setup_one_worker();
 	machine_queue(&wf_rt.workers[0], machine_thread(yields_in_pair, NULL));
 	machine_queue(&wf_rt.workers[0], machine_thread(yields_in_pair, NULL));
 }
@@ -396,9 +405,7 @@ TEST(the_kernel_hears_of_threads_that_only_yield_to_each_other)
 	machine_cycles_per_look = 0;
 }
 
-/* Who ran, in order: a thread that computes, the one that it wakes, two that only compute. */
-static char turns[8];
-static size_t nr_turns;
+/* The one that others wake. */
 static struct wf_thread *helper;
 
 static void takes_turn(void *name)
@@ -432,10 +439,7 @@ static void wakes_helper(void *name)
 
 static void setup_gives_way(void)
 {
-	machine_reset(1);
-	nr_turns = 0;
-	(void)machine_kthread(&wf_rt.workers[0]);
-	(void)machine_door(sleeps_at_door, NULL);
+	setup_one_worker();
 	machine_queue(&wf_rt.workers[0], machine_thread(helps, "h"));
 	machine_queue(&wf_rt.workers[0], machine_thread(wakes_helper, "w"));
 	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "1"));
@@ -466,10 +470,7 @@ static void tells_its_maker(void *name)
 
 static void setup_tells_its_maker(void)
 {
-	machine_reset(1);
-	nr_turns = 0;
-	(void)machine_kthread(&wf_rt.workers[0]);
-	(void)machine_door(sleeps_at_door, NULL);
+	setup_one_worker();
 	machine_queue(&wf_rt.workers[0], machine_thread(helps, "h"));
 	machine_queue(&wf_rt.workers[0], machine_thread(tells_its_maker, "w"));
 	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "1"));
@@ -506,10 +507,7 @@ static void wakes_twice(void *name)
 
 static void setup_wakes_twice(void)
 {
-	machine_reset(1);
-	nr_turns = 0;
-	(void)machine_kthread(&wf_rt.workers[0]);
-	(void)machine_door(sleeps_at_door, NULL);
+	setup_one_worker();
 	machine_queue(&wf_rt.workers[0], machine_thread(helps_twice, "h"));
 	machine_queue(&wf_rt.workers[0], machine_thread(wakes_twice, "w"));
 }
@@ -539,10 +537,7 @@ static void makes_thread(void *name)
 
 static void setup_makes_thread(void)
 {
-	machine_reset(1);
-	nr_turns = 0;
-	(void)machine_kthread(&wf_rt.workers[0]);
-	(void)machine_door(sleeps_at_door, NULL);
+	setup_one_worker();
 	machine_queue(&wf_rt.workers[0], machine_thread(makes_thread, "m"));
 	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "1"));
 	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "2"));
