@@ -465,7 +465,7 @@ long sysc_writev(struct wf_frame *f)
 		if (ret < 0)
 			return lx_fdwait_check_sigpipe(lx_fdwait_done(&w, ret));
 	}
-	(void)lx_fdwait_done(&w, 0);
+	(void)lx_fdwait_done(&w, ret);
 	if (ret >= lx_rw_vector_bytes(vec, WF_ARG2(f)) || lx_fdwait_is_nonblocking(fd))
 		return ret;
 	return lx_rw_write_rest(fd, kind, vec, WF_ARG2(f), (size_t)ret);

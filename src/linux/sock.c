@@ -345,7 +345,7 @@ long sysc_recvmmsg(struct wf_frame *f)
 			if (ret)
 				break;
 		}
-		(void)lx_fdwait_done(&w, 0);
+		(void)lx_fdwait_done(&w, ret);
 		if (ret <= 0)
 			break;
 		for (uint32_t i = done; i < done + (uint32_t)ret; i++)
@@ -434,7 +434,7 @@ static long send_message(struct wf_frame *f, int fd, const struct msghdr_k *user
 		if (ret < 0)
 			return lx_fdwait_done(&w, ret);
 	}
-	(void)lx_fdwait_done(&w, 0);
+	(void)lx_fdwait_done(&w, ret);
 	return send_rest(f, fd, user, ret);
 }
 
@@ -466,7 +466,7 @@ long sysc_sendmmsg(struct wf_frame *f)
 		lx_fd_sent(&messages[i].msg);
 	if (flags & MSG_FASTOPEN && !(flags & MSG_DONTWAIT))
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
-	ret = sys4(__NR_sendmmsg, fd, messages, nr, flags | MSG_DONTWAIT);
+	ret = at_once(sys4(__NR_sendmmsg, fd, messages, nr, flags | MSG_DONTWAIT));
 	if (flags & MSG_DONTWAIT || (ret < 0 && ret != -EAGAIN))
 		return lx_fdwait_check_sigpipe(ret);
 	done = ret < 0 ? 0 : (uint32_t)ret;
