@@ -135,12 +135,9 @@ bool wf_is_kick(int sig, const struct wf_siginfo *info)
 		(info->code == SI_USER && !info->kill.pid));
 }
 
-/* The slice of the thread that runs on k is over: it gives way here, or at the gate's exit. */
-static void end_slice(struct wf_kthread *k, bool is_spin)
+/* The slice of t, which runs on w, is over: it gives way here, or at the gate's exit. */
+static void end_slice(struct wf_thread *t, struct wf_worker *w, bool is_spin)
 {
-	struct wf_thread *t = k->cur;
-	struct wf_worker *w = k->worker;
-
 	t->slice_left = -(int32_t)wf_worker_slice(w);
 	wf_store_hint(&w->spins, is_spin ? WF_SPIN_SLICES : w->spins - (w->spins > 0));
 	t->hog = WF_MIN(t->hog + 2u, WF_HOG_MAX) & 15u;
@@ -150,6 +147,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 {
 	struct wf_ucontext *uc = context;
 	struct wf_kthread *k = wf_self_kthread();
+	struct wf_worker *w;
 	bool is_ours;
 	uint32_t wants_cpu;
 
@@ -159,7 +157,8 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 		return;
 	wf_store_seq_cst(&k->kick_sent, 0u);
 	wants_cpu = wf_exchange(&k->preempt, 0u);
-	if (!wf_load_relaxed(&k->worker))
+	w = wf_load_relaxed(&k->worker); /* in a call it may be taken from us at any moment */
+	if (!w)
 		wants_cpu = 0;
 	wf_rt.hooks->kicked(k);
 	WF_TRACE(k, WF_EV_KICK, 0, uc->reg[WF_UC_RIP]);
@@ -169,7 +168,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 		   !wf_rt.hooks->is_copy(uc->reg[WF_UC_RIP])) ||
 		  wf_load_relaxed(&k->in_clock);
 	if (wants_cpu == WF_PREEMPT_SLICE)
-		end_slice(k, !is_ours && wf_rt.hooks->is_spin(uc->reg[WF_UC_RIP]));
+		end_slice(k->cur, w, !is_ours && wf_rt.hooks->is_spin(uc->reg[WF_UC_RIP]));
 	if (is_ours) {
 		if (wants_cpu)
 			(void)wf_fetch_or(&k->cur->attention, WF_ATT_RESCHED);
