@@ -30,6 +30,8 @@ void lx_futex_init(void)
 {
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		buckets[i].lock = (struct wf_spin){ 0 };
+		/* in a child its worker is the parent's */
+		buckets[i].gather = (struct wf_gather){ 0 };
 		wf_list_init(&buckets[i].waiters);
 		wf_list_init(&buckets[i].exit_words);
 	}
