@@ -3,7 +3,8 @@
  * The monitor: a look at every worker from outside, by the door, while anything runs.
  *
  * It preempts a thread whose slice is over while others wait, takes the worker of a kernel thread that is
- * stuck in a call, keeps the coarse clock, and stands in for the poller while no worker sleeps there.
+ * stuck in a call, keeps the coarse clock, and stands in for the poller while no worker sleeps there and none
+ * looks for events between its threads.
  * It disarms itself when every worker is idle, so an idle program has no ticks.
  */
 #include "sched/park.h"
@@ -94,13 +95,17 @@ static bool is_waiting(const struct wf_worker *w)
 	return wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox);
 }
 
-/* When who was woken for w may run; WF_NEVER: it does, or comes by itself. */
+/*
+ * When who was woken for w may run; WF_NEVER: it does, or comes by itself. Whoever runs in a later turn than at the wake-up
+ * came before it in the queue.
+ */
 static int64_t look_for_woken(struct wf_worker *w, int64_t now)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
 	int64_t at = wf_load_relaxed(&w->slice_began) + WF_WAKE_GRANULARITY_NS;
 
-	if (k && wf_load_relaxed(&k->cur) && !wf_load_relaxed(&k->insys) && is_waiting(w)) {
+	if (k && wf_load_relaxed(&k->cur) && !wf_load_relaxed(&k->insys) && is_waiting(w) &&
+	    wf_load_hint(&w->picks) == wf_load_hint(&w->woken_in)) {
 		if (now < at)
 			return at;
 		preempt(w, WF_PREEMPT_WAKE);
@@ -111,6 +116,7 @@ static int64_t look_for_woken(struct wf_worker *w, int64_t now)
 
 void wf_monitor_preempt_for_wake(struct wf_worker *w)
 {
+	wf_store_hint(&w->woken_in, wf_load_hint(&w->picks));
 	wf_store_hint(&w->wants_look, true);
 	if (look_for_woken(w, wf_now()) != WF_NEVER && !wf_own_kthread()->is_door)
 		wf_monitor_hurry();
@@ -243,6 +249,21 @@ static int64_t with_kernel_tick(int64_t at, int64_t slice)
 	return at - (after - tick) <= EARLY_NS(slice) ? after - tick : at;
 }
 
+/*
+ * Some worker looks for events between its threads, more often than we do. What we find instead comes through an inbox, and
+ * with a further look at whether its worker goes on.
+ */
+static bool is_anybody_polling(void)
+{
+	uint64_t cycles = wf_cpu_cycles();
+
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
+		if ((int64_t)(cycles - wf_load_hint(&wf_rt.workers[i].polled_at)) <
+		    (int64_t)(2 * WF_POLL_CYCLES))
+			return true;
+	return false;
+}
+
 /* When to look again at the latest. */
 static int64_t next_look(const struct look *l)
 {
@@ -291,7 +312,8 @@ int64_t wf_monitor_tick(int64_t now)
 	if (!wf_load_seq_cst(&wf_rt.nr_idle)) {
 		(void)wf_wheel_expire(&wf_rt.wheel, now);
 		/* A wake() that found its sleeper gone would suppress all others: take it back. */
-		if (wf_rt.io->has_waiters() || wf_load_relaxed(&wf_rt.nr_searching))
+		if ((wf_rt.io->has_waiters() && !is_anybody_polling()) ||
+		    wf_load_relaxed(&wf_rt.nr_searching))
 			wf_worker_pass_wake_on(wf_rt_poll(0));
 	}
 	if (!is_busy && !is_queued) {

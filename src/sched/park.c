@@ -282,7 +282,6 @@ void wf_found_ready(void)
 	}
 	now = wf_cpu_cycles();
 	if (polls && now - w->polled_at > WF_POLL_CYCLES) {
-		w->polled_at = now;
 		wf_worker_poll();
 	}
 	if (is_enough(w, now - began))

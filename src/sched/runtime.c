@@ -179,8 +179,14 @@ bool wf_rt_retire_spare(struct wf_kthread *k)
 
 bool wf_rt_poll(int64_t timeout_ns)
 {
-	wf_own_kthread()->count.polls++;
-	return wf_rt.io->poll(timeout_ns);
+	struct wf_kthread *k = wf_own_kthread();
+	bool woken;
+
+	k->count.polls++;
+	woken = wf_rt.io->poll(timeout_ns);
+	if (k->worker)
+		wf_store_hint(&k->worker->polled_at, wf_cpu_cycles());
+	return woken;
 }
 
 static struct wf_kthread *take_spare(void)

@@ -237,7 +237,7 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 
 	wf_store_hint(&w->picks, w->picks + 1);
 	if (w->picks % POLL_EVERY_PICKS == 0 || w->turn_began > w->polled_at + WF_POLL_CYCLES) {
-		w->polled_at = w->turn_began;
+		wf_store_hint(&w->polled_at, w->turn_began);
 		/* The kernel takes the processor from a real-time thread for none of its priority: one in a call, a child. */
 		if (WF_UNLIKELY(wf_rt.is_realtime))
 			(void)sys0(__NR_sched_yield);

@@ -106,6 +106,7 @@ struct wf_worker {
 	uint32_t calls;        /* (a) blocking-capable calls made */
 	/* (a) a hint: a thread was woken for it that its own may still keep waiting for a moment */
 	bool wants_look;
+	uint32_t woken_in; /* (a) a hint: picks at that time */
 	/* (a) a hint, until the monitor's next look: it has slept */
 	bool has_idled;
 	uint32_t rests;          /* (a) futex word; see width.h */
@@ -119,7 +120,7 @@ struct wf_worker {
 	uint64_t yielded_at;     /* (w) cycles at the last one that the kernel heard of */
 	uint16_t direct_pause;   /* (w) waits until a direct one is tried again; see direct.c */
 	uint16_t direct_trouble; /* (w) how long the next pause is */
-	uint64_t polled_at;      /* (w) cycles */
+	uint64_t polled_at;      /* (a) cycles, a hint */
 	uint64_t found_in;       /* (w) turn_began of the turn in which data was found last */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began;     /* (w) coarse clock */

@@ -88,6 +88,8 @@ int main(void)
 
 	CHECK_SYS(sigaction(SIGUSR1, &sa, NULL));
 	t = start(disturbs, &self);
+	while (!LOAD(&nr_handled))
+		sched_yield();
 	for (int i = 0; i < ROUNDS; i++) {
 		files();
 		pipes();
@@ -95,7 +97,6 @@ int main(void)
 	}
 	STORE(&is_over, 1);
 	join(t);
-	CHECK(LOAD(&nr_handled) > 0);
 	ok("no call is interrupted");
 	return finish();
 }

@@ -545,6 +545,17 @@ bool machine_sleep_at_door(int64_t until)
 	return kicked;
 }
 
+void machine_monitor(void *arg)
+{
+	for (;;) {
+		int64_t next = wf_monitor_tick(model_now());
+
+		wf_store_seq_cst(&wf_rt.monitor_until, next);
+		if (machine_sleep_at_door(next))
+			wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
+	}
+}
+
 /* --- judging --- */
 
 uint32_t machine_nr_yields(void)

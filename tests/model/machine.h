@@ -27,6 +27,8 @@ void machine_queue(struct wf_worker *w, struct wf_thread *t);
 void machine_event(void);
 /* For the door: sleep until kicked or until then; true when kicked. */
 bool machine_sleep_at_door(int64_t until);
+/* A door that looks when the monitor asks for it. */
+void machine_monitor(void *arg);
 
 /*
  * The running thread's direct wait, if it may begin one: until a kick finds its attention word set, or is_over. False: it

@@ -117,17 +117,6 @@ TEST(an_event_and_work_beside_a_guest_are_both_seen)
 
 /* --- with the real monitor, over time --- */
 
-static void monitor(void *arg)
-{
-	for (;;) {
-		int64_t next = wf_monitor_tick(model_now());
-
-		wf_store_seq_cst(&wf_rt.monitor_until, next);
-		if (machine_sleep_at_door(next))
-			wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
-	}
-}
-
 static bool never(void *arg)
 {
 	return false;
@@ -169,7 +158,7 @@ static void clock_ends(void *arg)
 static void setup_computing(void)
 {
 	begin(2);
-	(void)machine_door(monitor, NULL);
+	(void)machine_door(machine_monitor, NULL);
 	machine_stranger(event_comes, NULL);
 	machine_stranger(clock_ends, NULL);
 	machine_queue(&wf_rt.workers[0], machine_thread(reader_reads, NULL));
@@ -206,7 +195,7 @@ static bool nobody_waits(void)
 static void setup_alone(void)
 {
 	begin(2);
-	(void)machine_door(monitor, NULL);
+	(void)machine_door(machine_monitor, NULL);
 	machine_stranger(clock_ends, NULL);
 	for (int i = 0; i < 4; i++)
 		machine_queue(&wf_rt.workers[i & 1], machine_thread(computes_until_end, NULL));
@@ -239,7 +228,7 @@ static void serves(void *arg)
 static void setup_serving(void)
 {
 	begin(2);
-	(void)machine_door(monitor, NULL);
+	(void)machine_door(machine_monitor, NULL);
 	for (int i = 0; i < 2; i++)
 		machine_queue(&wf_rt.workers[i], machine_thread(serves, NULL));
 }

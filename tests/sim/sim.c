@@ -159,17 +159,6 @@ static void script(void *arg)
 	*running = false;
 }
 
-static void monitor(void *arg)
-{
-	for (;;) {
-		int64_t next = wf_monitor_tick(model_now());
-
-		wf_store_seq_cst(&wf_rt.monitor_until, next);
-		if (machine_sleep_at_door(next))
-			wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
-	}
-}
-
 static void setup(void)
 {
 	nr_workers = 1 + model_random(3);
@@ -180,7 +169,7 @@ static void setup(void)
 			(void)machine_kthread(&wf_rt.workers[i]);
 	for (uint32_t i = 0; i < nr_spares; i++)
 		(void)machine_kthread(NULL);
-	(void)machine_door(monitor, NULL);
+	(void)machine_door(machine_monitor, NULL);
 	for (int s = 0; s < NR_SEMAPHORES; s++) {
 		sems[s].lock = (struct wf_spin){ 0 };
 		sems[s].count = 0;
@@ -205,7 +194,7 @@ static void setup_sleepers(void)
 	machine_reset(nr_workers);
 	for (uint32_t i = 0; i < nr_workers; i++)
 		(void)machine_kthread(&wf_rt.workers[i]);
-	(void)machine_door(monitor, NULL);
+	(void)machine_door(machine_monitor, NULL);
 	for (uint32_t i = 0; i < NR_THREADS; i++)
 		machine_queue(&wf_rt.workers[i % nr_workers],
 			      machine_thread(sleep_again_and_again, NULL));
@@ -319,7 +308,7 @@ static void setup_calls(void)
 	has_read = is_watched = false;
 	(void)machine_kthread(&wf_rt.workers[0]);
 	(void)machine_kthread(NULL);
-	(void)machine_door(monitor, NULL);
+	(void)machine_door(machine_monitor, NULL);
 	machine_queue(&wf_rt.workers[0], machine_thread(reads, NULL));
 	machine_queue(&wf_rt.workers[0], machine_thread(calls_twice, NULL));
 }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The looks that the monitor need not take: every one costs a running thread tens of microseconds. */
+#include "machine.h"
+#include "model.h"
+#include "reader.h"
+
+#include "tap.h"
+
+static uint32_t nr_turns; /* that have begun */
+static uint32_t nr_over;  /* that may end */
+
+static bool may_end(void *arg)
+{
+	return nr_over >= nr_turns;
+}
+
+static bool has_begun(void *arg)
+{
+	return nr_turns > nr_over;
+}
+
+static void takes_turns(void *arg)
+{
+	for (int i = 0; i < 2; i++) {
+		nr_turns++;
+		(void)model_wait(may_end, NULL, WF_NEVER);
+		wf_yield();
+	}
+}
+
+static int64_t look(void)
+{
+	return wf_monitor_tick(model_now()) - model_now();
+}
+
+/* Somebody is woken for a worker that has more to do anyhow, and whose threads take turns. */
+static void look_twice(void *arg)
+{
+	(void)model_wait(has_begun, NULL, WF_NEVER);
+	wf_monitor_preempt_for_wake(&wf_rt.workers[0]);
+	model_expect(look() <= WF_WAKE_GRANULARITY_NS,
+		     "nobody looks whether a turn goes on for whom others are kept waiting");
+	nr_over++;
+	(void)model_wait(has_begun, NULL, WF_NEVER);
+	model_expect(look() > WF_WAKE_GRANULARITY_NS,
+		     "a turn that began after a wake-up is looked after");
+	nr_over = UINT32_MAX;
+	machine_monitor(NULL);
+}
+
+static void setup_turns(void)
+{
+	nr_turns = nr_over = 0;
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(look_twice, NULL);
+	for (int i = 0; i < 2; i++)
+		machine_queue(&wf_rt.workers[0], machine_thread(takes_turns, NULL));
+}
+
+static const struct model turns = { .setup = setup_turns, .check = machine_check };
+
+TEST(a_wake_up_is_looked_after_for_one_turn)
+{
+	model_verify_walk(&turns, 100);
+}
+
+static bool has_reader(void)
+{
+	return wf_rt.workers[0].inbox;
+}
+
+/* The second look finds that the worker's own was long ago. */
+static void look_for_events(void *arg)
+{
+	(void)model_wait(has_begun, NULL, WF_NEVER);
+	reader_data_comes();
+	wf_rt.workers[0].polled_at = wf_cpu_cycles();
+	(void)look();
+	model_expect(!has_reader(), "the monitor polls beside a worker that does");
+	wf_rt.workers[0].polled_at = wf_cpu_cycles() - 3 * WF_POLL_CYCLES;
+	(void)look();
+	model_expect(has_reader(), "nobody polls");
+	nr_over = UINT32_MAX;
+	machine_monitor(NULL);
+}
+
+static void setup_events(void)
+{
+	nr_turns = nr_over = 0;
+	reader_reset(1);
+	(void)machine_door(look_for_events, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(reader_reads, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turns, NULL));
+}
+
+static const struct model events = { .setup = setup_events, .check = machine_check };
+
+TEST(events_are_left_to_a_worker_that_polls)
+{
+	model_verify_walk(&events, 100);
+}
