@@ -204,6 +204,11 @@ enum lx_restart {
 };
 WF_PARKS long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart);
 WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);
+/*
+ * The rest of a call of which a part is done, and which the kernel ends in part for no signal: it is made, and handlers
+ * wait, also those of signals that came before.
+ */
+WF_PARKS long lx_blocking_rest(long nr, const long args[6]);
 /* One that waits for a disk, and so is back soon. */
 WF_PARKS long lx_disk(struct wf_frame *f);
 /*

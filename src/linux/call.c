@@ -30,7 +30,8 @@ enum how {
 	CALL_LAZY
 };
 
-static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
+static long call_once_unless(const uint32_t *attention, struct lx_thread *self, long nr,
+			     const long args[6], enum how how)
 {
 	long ret;
 
@@ -44,7 +45,7 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 		wf_call_enter(how == CALL_HANDED_ON);
 	/* Not before the hand-off, in which the kernel thread may sleep, too: /proc would show that it waits. */
 	wf_store_relaxed(&self->base.wait_kind, (uint8_t)WF_WAIT_CALL);
-	ret = wf_arch_raw_call(nr, args, &self->base.attention);
+	ret = wf_arch_raw_call(nr, args, attention);
 	if (how == CALL_HANDED_ON)
 		wf_fetch_sub(&lx.nr_held, 1u);
 	if (WF_UNLIKELY(ret < 0))
@@ -52,6 +53,11 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 	wf_store_relaxed(&self->base.wait_kind, (uint8_t)WF_WAIT_NONE);
 	wf_call_leave();
 	return ret;
+}
+
+static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
+{
+	return call_once_unless(&self->base.attention, self, nr, args, how);
 }
 
 /* Bits of the attention word that would end the call at once; a kernel thread of its own it gets right here. */
@@ -88,6 +94,17 @@ static long call_through(long nr, const long args[6], enum how how, enum lx_rest
 long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart)
 {
 	return call_through(nr, args, certain ? CALL_HANDED_ON : CALL_WATCHED, restart);
+}
+
+long lx_blocking_rest(long nr, const long args[6])
+{
+	static const uint32_t nothing;
+	long ret;
+
+	do /* a kick just before it sends us back, whatever word was looked at */
+		ret = call_once_unless(&nothing, lx_self(), nr, args, CALL_WATCHED);
+	while (ret == -ERESTARTNOINTR);
+	return ret;
 }
 
 long lx_disk(struct wf_frame *f)

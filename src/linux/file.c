@@ -30,7 +30,7 @@ static long read_rest(struct wf_frame *f, size_t done)
 {
 	long args[6] = { (long)WF_ARG0(f), (long)(WF_ARG1(f) + done), (long)(WF_ARG2(f) - done),
 			 (long)(WF_ARG3(f) + done) };
-	long ret = lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS);
+	long ret = lx_blocking_rest((long)f->nr, args);
 
 	return ret < 0 ? (long)done : (long)done + ret;
 }
