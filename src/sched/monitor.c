@@ -311,9 +311,9 @@ int64_t wf_monitor_tick(int64_t now)
 		wf_idle_wake();
 	if (!wf_load_seq_cst(&wf_rt.nr_idle)) {
 		(void)wf_wheel_expire(&wf_rt.wheel, now);
-		/* A wake() that found its sleeper gone would suppress all others: take it back. */
-		if ((wf_rt.io->has_waiters() && !is_anybody_polling()) ||
-		    wf_load_relaxed(&wf_rt.nr_searching))
+		/* A wake() that found its sleeper gone would suppress all others: who polls takes it back. */
+		if (wf_rt.io->has_waiters() ? !is_anybody_polling()
+					    : wf_load_relaxed(&wf_rt.nr_searching))
 			wf_worker_pass_wake_on(wf_rt_poll(0));
 	}
 	if (!is_busy && !is_queued) {
