@@ -4,6 +4,7 @@
  * meanwhile, and beside threads that want the processor.
  */
 #include "check.h"
+#include "disturb.h"
 
 #include <fcntl.h>
 
@@ -11,30 +12,7 @@
 #define BLOCK 4096
 #define LEN (3 * BLOCK)
 
-static int nr_handled, is_over; /* atomic */
 static int fd;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	ADD(&nr_handled, 1);
-}
-
-/* One signal as soon as the last was handled: it meets the reads everywhere. */
-static void *disturbs(void *victim)
-{
-	int seen = -1;
-
-	while (!LOAD(&is_over)) {
-		if (LOAD(&nr_handled) == seen) {
-			sched_yield();
-			continue;
-		}
-		seen = LOAD(&nr_handled);
-		CHECK_PT(pthread_kill(*(pthread_t *)victim, SIGUSR1));
-	}
-	return NULL;
-}
 
 static void *yields(void *arg)
 {
@@ -80,17 +58,13 @@ static void check_whole(const char *buffer, ssize_t got)
 
 int main(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
-	pthread_t self = pthread_self(), t, others[2];
+	pthread_t t, others[2];
 	static char buffer[LEN];
 
 	open_file();
-	CHECK_SYS(sigaction(SIGUSR1, &sa, NULL));
-	t = start(disturbs, &self);
+	t = begin_disturbing();
 	for (int i = 0; i < 2; i++)
 		others[i] = start(yields, NULL);
-	while (!LOAD(&nr_handled))
-		sched_yield();
 	for (int i = 0; i < ROUNDS; i++) {
 		forget_rest();
 		memset(buffer, 0, LEN);

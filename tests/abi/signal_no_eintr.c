@@ -3,6 +3,7 @@
  * Calls that do not wait never end with EINTR, however many signals arrive whose handler has no SA_RESTART.
  */
 #include "check.h"
+#include "disturb.h"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -11,30 +12,6 @@
 #include <sys/stat.h>
 
 #define ROUNDS 3000
-
-static int nr_handled, is_over; /* atomic */
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	ADD(&nr_handled, 1);
-}
-
-/* One signal as soon as the last was handled: it meets the calls everywhere. */
-static void *disturbs(void *victim)
-{
-	int seen = -1;
-
-	while (!LOAD(&is_over)) {
-		if (LOAD(&nr_handled) == seen) {
-			sched_yield();
-			continue;
-		}
-		seen = LOAD(&nr_handled);
-		CHECK_PT(pthread_kill(*(pthread_t *)victim, SIGUSR1));
-	}
-	return NULL;
-}
 
 static void files(void)
 {
@@ -83,13 +60,8 @@ static void sockets(void)
 
 int main(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
-	pthread_t self = pthread_self(), t;
+	pthread_t t = begin_disturbing();
 
-	CHECK_SYS(sigaction(SIGUSR1, &sa, NULL));
-	t = start(disturbs, &self);
-	while (!LOAD(&nr_handled))
-		sched_yield();
 	for (int i = 0; i < ROUNDS; i++) {
 		files();
 		pipes();
