@@ -27,12 +27,13 @@ long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
 enum how {
 	CALL_WATCHED,
 	CALL_HANDED_ON,
-	CALL_LAZY
+	CALL_LAZY,
+	CALL_REST /* watched, and made whatever came before it */
 };
 
-static long call_once_unless(const uint32_t *attention, struct lx_thread *self, long nr,
-			     const long args[6], enum how how)
+static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
 {
+	static const uint32_t nothing;
 	long ret;
 
 	self->base.wait_what = (uint64_t)nr;
@@ -45,7 +46,7 @@ static long call_once_unless(const uint32_t *attention, struct lx_thread *self, 
 		wf_call_enter(how == CALL_HANDED_ON);
 	/* Not before the hand-off, in which the kernel thread may sleep, too: /proc would show that it waits. */
 	wf_store_relaxed(&self->base.wait_kind, (uint8_t)WF_WAIT_CALL);
-	ret = wf_arch_raw_call(nr, args, attention);
+	ret = wf_arch_raw_call(nr, args, how == CALL_REST ? &nothing : &self->base.attention);
 	if (how == CALL_HANDED_ON)
 		wf_fetch_sub(&lx.nr_held, 1u);
 	if (WF_UNLIKELY(ret < 0))
@@ -53,11 +54,6 @@ static long call_once_unless(const uint32_t *attention, struct lx_thread *self, 
 	wf_store_relaxed(&self->base.wait_kind, (uint8_t)WF_WAIT_NONE);
 	wf_call_leave();
 	return ret;
-}
-
-static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
-{
-	return call_once_unless(&self->base.attention, self, nr, args, how);
 }
 
 /* Bits of the attention word that would end the call at once; a kernel thread of its own it gets right here. */
@@ -98,11 +94,10 @@ long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart
 
 long lx_blocking_rest(long nr, const long args[6])
 {
-	static const uint32_t nothing;
 	long ret;
 
 	do /* a kick just before it sends us back, whatever word was looked at */
-		ret = call_once_unless(&nothing, lx_self(), nr, args, CALL_WATCHED);
+		ret = call_once(lx_self(), nr, args, CALL_REST);
 	while (ret == -ERESTARTNOINTR);
 	return ret;
 }

@@ -251,7 +251,8 @@ static int64_t with_kernel_tick(int64_t at, int64_t slice)
 
 /*
  * Some worker looks for events between its threads, more often than we do. What we find instead comes through an inbox, and
- * with a further look at whether its worker goes on.
+ * with a further look at whether its worker goes on. It also takes back a wake() that found nobody, as that one's event is in
+ * the same set. Should it poll no more, it did so long ago at our next look, and we poll.
  */
 static bool is_anybody_polling(void)
 {

@@ -281,9 +281,8 @@ void wf_found_ready(void)
 		return;
 	}
 	now = wf_cpu_cycles();
-	if (polls && now - w->polled_at > WF_POLL_CYCLES) {
+	if (polls && now - w->polled_at > WF_POLL_CYCLES)
 		wf_worker_poll();
-	}
 	if (is_enough(w, now - began))
 		(void)wf_fetch_or(&wf_self()->attention, WF_ATT_RESCHED);
 }

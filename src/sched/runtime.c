@@ -180,12 +180,15 @@ bool wf_rt_retire_spare(struct wf_kthread *k)
 bool wf_rt_poll(int64_t timeout_ns)
 {
 	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = wf_load_relaxed(&k->worker); /* NULL for the door and the poller */
 	bool woken;
 
 	k->count.polls++;
 	woken = wf_rt.io->poll(timeout_ns);
-	if (k->worker)
-		wf_store_hint(&k->worker->polled_at, wf_cpu_cycles());
+	if (w) {
+		w->poll_paced_at = wf_cpu_cycles();
+		wf_store_hint(&w->polled_at, w->poll_paced_at);
+	}
 	return woken;
 }
 

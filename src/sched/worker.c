@@ -236,8 +236,8 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 	bool new_slice;
 
 	wf_store_hint(&w->picks, w->picks + 1);
-	if (w->picks % POLL_EVERY_PICKS == 0 || w->turn_began > w->polled_at + WF_POLL_CYCLES) {
-		wf_store_hint(&w->polled_at, w->turn_began);
+	if (w->picks % POLL_EVERY_PICKS == 0 || w->turn_began > w->poll_paced_at + WF_POLL_CYCLES) {
+		w->poll_paced_at = w->turn_began;
 		/* The kernel takes the processor from a real-time thread for none of its priority: one in a call, a child. */
 		if (WF_UNLIKELY(wf_rt.is_realtime))
 			(void)sys0(__NR_sched_yield);

@@ -120,7 +120,8 @@ struct wf_worker {
 	uint64_t yielded_at;     /* (w) cycles at the last one that the kernel heard of */
 	uint16_t direct_pause;   /* (w) waits until a direct one is tried again; see direct.c */
 	uint16_t direct_trouble; /* (w) how long the next pause is */
-	uint64_t polled_at;      /* (a) cycles, a hint */
+	uint64_t polled_at;      /* (a) cycles, a hint: when a poll ended */
+	uint64_t poll_paced_at;  /* (w) cycles: the same, or when there was nothing to poll for */
 	uint64_t found_in;       /* (w) turn_began of the turn in which data was found last */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
 	int64_t slice_began;     /* (w) coarse clock */
