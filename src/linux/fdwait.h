@@ -17,6 +17,7 @@
 #include "linux/abi.h"
 #include "linux/msg.h"
 #include "sched/park.h"
+#include "sched/peer.h"
 #include "sched/width.h"
 
 #define RWF_NOWAIT 8
@@ -95,6 +96,16 @@ WF_INLINE void lx_fdwait_try(struct lx_fdwait *w)
 		long ret_ = (call);                                                                \
 		wf_fd_use_tried(&(w)->use);                                                        \
 		ret_;                                                                              \
+	})
+
+/* A call that sends to fd without blocking; see peer.h. */
+#define LX_SEND(fd, call)                                                                          \
+	__extension__({                                                                            \
+		struct wf_kthread *k_ = wf_own_kthread();                                          \
+		wf_peer_before_send(k_);                                                           \
+		long sent_ = (call);                                                               \
+		wf_peer_after_send(k_, (fd));                                                      \
+		sent_;                                                                             \
 	})
 
 /*

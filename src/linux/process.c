@@ -13,6 +13,7 @@
 #include "linux/policy.h"
 #include "linux/ring.h"
 #include "sched/bind.h"
+#include "sched/peer.h"
 
 #include <linux/prctl.h>
 #include <linux/sched.h>
@@ -93,6 +94,7 @@ WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 	const struct wf_child c = child_of_self();
 
 	lx_signal_restore_kernel(lx_self());
+	wf_peer_unwatch(wf_own_kthread());
 	wf_arch_set_self(NULL);
 	lx_forget(shares_files);
 	wf_linux_child_begin(&c);

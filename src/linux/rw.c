@@ -188,7 +188,8 @@ static long try_vector(int fd, const struct iovec_k *vec, size_t nr, bool is_wri
 
 	if (kind == WF_FD_PIPE && wf_load_relaxed(&pipes_lack_nowait))
 		return -NO_RWF;
-	ret = sys6(is_write ? __NR_pwritev2 : __NR_preadv2, fd, vec, nr, -1, -1, RWF_NOWAIT);
+	ret = is_write ? LX_SEND(fd, sys6(__NR_pwritev2, fd, vec, nr, -1, -1, RWF_NOWAIT))
+		       : sys6(__NR_preadv2, fd, vec, nr, -1, -1, RWF_NOWAIT);
 	if (WF_LIKELY(ret != -EOPNOTSUPP))
 		return ret;
 	if (kind == WF_FD_PIPE)
@@ -206,8 +207,9 @@ static long transfer(int fd, char *buf, size_t len, bool is_write, bool is_rest,
 	struct iovec_k iov = { buf, len };
 
 	if (kind == WF_FD_SOCKET)
-		return is_write ? sys6(__NR_sendto, fd, buf, len,
-				       MSG_DONTWAIT | (is_rest ? MSG_NOSIGNAL : 0), 0, 0)
+		return is_write ? LX_SEND(fd,
+					  sys6(__NR_sendto, fd, buf, len,
+					       MSG_DONTWAIT | (is_rest ? MSG_NOSIGNAL : 0), 0, 0))
 				: sys6(__NR_recvfrom, fd, buf, len, MSG_DONTWAIT, 0, 0);
 	return try_vector(fd, &iov, 1, is_write, kind);
 }

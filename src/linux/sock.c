@@ -369,14 +369,15 @@ long sysc_sendto(struct wf_frame *f)
 	long ret;
 
 	if (flags & MSG_DONTWAIT)
-		return lx_fdwait_check_sigpipe(at_once(lx_raw(f)));
+		return lx_fdwait_check_sigpipe(at_once(LX_SEND((int)WF_ARG0(f), lx_raw(f))));
 	if (flags & MSG_FASTOPEN) /* connects, too */
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = LX_TRY(&w, sys6(__NR_sendto, w.use.fd, buf + done, len - done,
-				      flags | MSG_DONTWAIT | (done ? MSG_NOSIGNAL : 0), WF_ARG4(f),
-				      WF_ARG5(f)));
+		ret = LX_TRY(
+			&w, LX_SEND(w.use.fd, sys6(__NR_sendto, w.use.fd, buf + done, len - done,
+						   flags | MSG_DONTWAIT | (done ? MSG_NOSIGNAL : 0),
+						   WF_ARG4(f), WF_ARG5(f))));
 		if (ret >= 0) {
 			done += (size_t)ret;
 			/* A part: only a stream sends the rest, and only a blocking one waits for it. */
@@ -421,7 +422,8 @@ static long send_message(struct wf_frame *f, int fd, const struct msghdr_k *user
 
 	lx_fdwait_init(&w, fd, EPOLLOUT);
 	for (;;) {
-		ret = LX_TRY(&w, sys3(__NR_sendmsg, w.use.fd, user, flags | MSG_DONTWAIT));
+		ret = LX_TRY(&w, LX_SEND(w.use.fd,
+					 sys3(__NR_sendmsg, w.use.fd, user, flags | MSG_DONTWAIT)));
 		if (ret >= 0)
 			break;
 		if (ret == -EAGAIN && is_known_to_kernel_only_of(fd, user)) {
@@ -445,7 +447,7 @@ long sysc_sendmsg(struct wf_frame *f)
 
 	lx_fd_sent(user);
 	if (WF_ARG2(f) & MSG_DONTWAIT)
-		return lx_fdwait_check_sigpipe(at_once(lx_raw(f)));
+		return lx_fdwait_check_sigpipe(at_once(LX_SEND((int)WF_ARG0(f), lx_raw(f))));
 	if (WF_ARG2(f) & MSG_FASTOPEN)
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	ret = send_message(f, (int)WF_ARG0(f), user, WF_ARG2(f));
@@ -466,7 +468,7 @@ long sysc_sendmmsg(struct wf_frame *f)
 		lx_fd_sent(&messages[i].msg);
 	if (flags & MSG_FASTOPEN && !(flags & MSG_DONTWAIT))
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
-	ret = at_once(sys4(__NR_sendmmsg, fd, messages, nr, flags | MSG_DONTWAIT));
+	ret = at_once(LX_SEND(fd, sys4(__NR_sendmmsg, fd, messages, nr, flags | MSG_DONTWAIT)));
 	if (flags & MSG_DONTWAIT || (ret < 0 && ret != -EAGAIN))
 		return lx_fdwait_check_sigpipe(ret);
 	done = ret < 0 ? 0 : (uint32_t)ret;

@@ -16,13 +16,12 @@
 #include "linux/policy.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
+#include "sys/rseq.h"
 
 #include <linux/personality.h>
 #include <signal.h>
 
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
-#define RSEQ_SIGNATURE 0x53053053
-#define RSEQ_UNREGISTER 1
 
 extern uint32_t wf_arch_gate_on;
 void wf_arch_restorer_native(void);
@@ -124,12 +123,12 @@ void lx_signal_restore_kernel(struct lx_thread *t)
 static void unregister_rseq(void)
 {
 	if (!lx_config.rseq_area || sys4(__NR_rseq, lx_config.rseq_area, lx_config.rseq_bytes,
-					 RSEQ_UNREGISTER, RSEQ_SIGNATURE) < 0)
+					 SYS_RSEQ_UNREGISTER, SYS_RSEQ_SIGNATURE) < 0)
 		return;
 	lx.main->rseq = (struct lx_rseq){
 		.area = (uintptr_t)lx_config.rseq_area,
 		.bytes = lx_config.rseq_bytes,
-		.signature = RSEQ_SIGNATURE,
+		.signature = SYS_RSEQ_SIGNATURE,
 	};
 }
 

@@ -10,6 +10,7 @@
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/robust.h"
+#include "sys/rseq.h"
 
 #include <linux/sched.h>
 
@@ -243,9 +244,6 @@ long sysc_set_tid_address(struct wf_frame *f)
  * area keeps its initial cpu_id of -1 and readers fall back to getcpu; but the call succeeds, since libc
  * treats a failure in a thread whose creator was registered as fatal. Who else asks, gets the kernel's errors.
  */
-#define RSEQ_BYTES 32
-#define RSEQ_UNREGISTER 1
-
 long sysc_rseq(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
@@ -253,7 +251,7 @@ long sysc_rseq(struct wf_frame *f)
 	uint32_t flags = (uint32_t)WF_ARG2(f);
 	bool is_same = self->rseq.area == asked.area && self->rseq.bytes == asked.bytes;
 
-	if (flags & ~(uint32_t)RSEQ_UNREGISTER)
+	if (flags & ~(uint32_t)SYS_RSEQ_UNREGISTER)
 		return -EINVAL;
 	if (flags || self->rseq.area) {
 		if (!self->rseq.area || !is_same)
@@ -265,7 +263,7 @@ long sysc_rseq(struct wf_frame *f)
 		self->rseq = (struct lx_rseq){ 0 };
 		return 0;
 	}
-	if (asked.bytes < RSEQ_BYTES || asked.area % RSEQ_BYTES)
+	if (asked.bytes < SYS_RSEQ_BYTES || asked.area % SYS_RSEQ_BYTES)
 		return -EINVAL;
 	if (asked.area >= 1ull << 47)
 		return -EFAULT;

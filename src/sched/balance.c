@@ -13,9 +13,11 @@
  * another, when other programs run.
  *
  * Threads that wait and are woken use no whole slices: they stay where they are, but for one that gives way in the middle
- * of its slice and would leave two more behind than there are elsewhere.
+ * of its slice and would leave two more behind than there are elsewhere, unless its peer is here and
+ * others are there.
  */
 #include "sched/balance.h"
+#include "sched/peer.h"
 #include "sched/runtime.h"
 
 #define SLICES_AS_MANY 12 /* what a thread has used here before it changes places with another */
@@ -65,7 +67,8 @@ enum wf_prev_action wf_balance_leave(struct wf_kthread *k, enum wf_prev_action a
 	mine = load_of(k->worker);
 	to = least_loaded(k->worker, &least);
 	if (self->slice_left > 0) {
-		if (!to || least + 2 > mine)
+		if (!to || least + 2 > mine ||
+		    (wf_thread_is_beside_peer(self) && wf_peer_is_any(to)))
 			return action;
 	} else {
 		self->slices_here = WF_MIN(self->slices_here + 1u, 15u) & 15u;

@@ -13,6 +13,7 @@
  */
 #include "base/die.h"
 #include "sched/direct.h"
+#include "sched/peer.h"
 #include "sched/runtime.h"
 #include "sched/timers.h"
 #include "sched/width.h"
@@ -40,14 +41,30 @@ static bool is_kept_handoff(struct wf_worker *w)
 
 enum haul {
 	HAUL_NOTHING,
-	HAUL_WARM, /* what is there runs best where it is, soon */
+	HAUL_WARM, /* what is there runs best where it is */
 	HAUL_LEFT, /* what is there only the greedy take */
 	HAUL_SOME
 };
 
+/* Of what waits at w, what self leaves to it for a while. A hint. */
+static enum wf_leave leave_to(const struct wf_worker *w, const struct wf_worker *self)
+{
+	if (wf_worker_comes_soon(w))
+		return WF_LEAVE_WARM;
+	return wf_worker_is_running(w) && wf_peer_is_any(self) ? WF_LEAVE_BESIDE_PEER
+							       : WF_LEAVE_NONE;
+}
+
+/* All that waits at w, of which leave is left to it. */
+static bool is_all_left(const struct wf_worker *w, enum wf_leave leave, bool has_inbox)
+{
+	return leave == WF_LEAVE_WARM ||
+	       (leave == WF_LEAVE_BESIDE_PEER && !has_inbox && wf_runq_is_beside_peers(&w->rq));
+}
+
 /*
- * Is there work that a sleeper must not sleep on? What its worker comes to soon is left to it: HAUL_WARM, sleep a
- * nap only. Seen from nowhere (NULL) all work is work.
+ * Is there work that a sleeper must not sleep on? What its worker comes to soon, or what has its peers there, is left to
+ * it: HAUL_WARM, sleep a nap only. Seen from nowhere (NULL) all work is work.
  */
 static enum haul look_around(const struct wf_worker *self)
 {
@@ -60,7 +77,7 @@ static enum haul look_around(const struct wf_worker *self)
 
 		if (!has_inbox && (!nr || (w != self && nr == 1 && is_kept_handoff(w))))
 			continue;
-		if (!self || w == self || !wf_worker_comes_soon(w))
+		if (!self || w == self || !is_all_left(w, leave_to(w, self), has_inbox))
 			return HAUL_SOME;
 		haul = HAUL_WARM;
 	}
@@ -144,10 +161,10 @@ static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum
 {
 	struct wf_worker *w = k->worker;
 	enum haul haul = HAUL_NOTHING;
-	bool is_warm = !takes_warm && wf_worker_comes_soon(victim);
+	enum wf_leave leave = takes_warm ? WF_LEAVE_NONE : leave_to(victim, w);
 
 	if (wf_runq_nr(&victim->rq)) {
-		uint32_t got = wf_runq_steal(&w->rq, &victim->rq, greed, is_warm ? victim : NULL);
+		uint32_t got = wf_runq_steal(&w->rq, &victim->rq, greed, victim, leave);
 
 		if (got) {
 			k->count.steals += got;
@@ -155,13 +172,15 @@ static enum haul steal_from(struct wf_kthread *k, struct wf_worker *victim, enum
 			WF_TRACE(k, WF_EV_STEAL, victim->index, got);
 			return HAUL_SOME;
 		}
-		haul = is_kept_handoff(victim) ? HAUL_NOTHING : is_warm ? HAUL_WARM : HAUL_LEFT;
+		haul = is_kept_handoff(victim)             ? HAUL_NOTHING
+		       : is_all_left(victim, leave, false) ? HAUL_WARM
+							   : HAUL_LEFT;
 	}
 	if (!wf_load_relaxed(&victim->inbox))
 		return haul;
 	if (greed != WF_GREED_ALL && wf_load_hint(&victim->inbox_gathers))
 		return HAUL_LEFT;
-	if (is_warm)
+	if (leave == WF_LEAVE_WARM)
 		return WF_MAX(haul, HAUL_WARM);
 	take_inbox_of(w, victim);
 	return HAUL_SOME;
@@ -248,6 +267,8 @@ static bool sleep_in_poller(struct wf_kthread *k)
 		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
 		now = wf_now();
 		wf_store_relaxed(&wf_rt.coarse_now, now);
+		if (now - began >= NAP_NS)
+			wf_peer_forget(w);
 		has_napped = haul == HAUL_WARM && now - began >= NAP_NS;
 	}
 	if (wf_fetch_sub(&wf_rt.nr_idle, 1u) == 1)

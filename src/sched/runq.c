@@ -7,7 +7,7 @@
 /* who has run that much more than others waits for them */
 #define HANDOFF_AHEAD (WF_BLOCK_SLOTS << WF_SLOT_SHIFT)
 #define STEAL_MAX 32 /* thieves come back; a bigger haul needs a bigger stack */
-#define WARM_LOOKS 8 /* how many a thief passes over, under its victim's lock */
+#define LOOKS_MAX 8  /* how many a thief passes over, under its victim's lock */
 
 static void lock(struct wf_runq *q)
 {
@@ -19,6 +19,14 @@ static void unlock(struct wf_runq *q)
 {
 	if (!q->is_private)
 		wf_spin_unlock(&q->lock);
+}
+
+/* A thread comes or leaves. */
+static void count(struct wf_runq *q, const struct wf_thread *t, int by)
+{
+	wf_store_relaxed(&q->nr, wf_runq_nr(q) + (uint32_t)by);
+	if (!q->is_private && wf_thread_is_beside_peer(t))
+		wf_store_relaxed(&q->nr_beside_peer, q->nr_beside_peer + (uint32_t)by);
 }
 
 static void append_to(struct wf_level *l, struct wf_thread *t)
@@ -370,13 +378,15 @@ void wf_runq_push(struct wf_runq *q, struct wf_thread *t, enum wf_place place)
 		append_yielded(q, t);
 		break;
 	}
-	wf_store_relaxed(&q->nr, wf_runq_nr(q) + 1);
+	count(q, t, 1);
 	unlock(q);
 }
 
-static bool is_warm(const struct wf_thread *t, const struct wf_worker *warm_at)
+static bool is_left(const struct wf_thread *t, const struct wf_worker *home, enum wf_leave leave)
 {
-	return warm_at && t->home == warm_at;
+	if (leave == WF_LEAVE_NONE || t->home != home)
+		return false;
+	return leave == WF_LEAVE_WARM || wf_thread_is_beside_peer(t);
 }
 
 /* The list whose threads run next; NULL when nothing is queued. The clock is not a thief's to advance. */
@@ -393,13 +403,13 @@ static struct wf_level *next_in_turn(struct wf_runq *q)
 
 /* The first that a thief may have, or NULL. */
 static struct wf_thread *take_for_thief(struct wf_runq *q, bool takes_gathered,
-					const struct wf_worker *warm_at)
+					const struct wf_worker *home, enum wf_leave leave)
 {
 	struct wf_level *l = next_in_turn(q);
 	struct wf_thread *t = l ? l->head : NULL, *before = NULL;
 
-	for (int i = 0; t && is_warm(t, warm_at); i++) {
-		if (i == WARM_LOOKS)
+	for (int i = 0; t && is_left(t, home, leave); i++) {
+		if (i == LOOKS_MAX)
 			return NULL;
 		before = t;
 		t = t->next;
@@ -436,7 +446,7 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 		q->handoff_streak = 0;
 	}
 	if (t)
-		wf_store_relaxed(&q->nr, wf_runq_nr(q) - 1);
+		count(q, t, -1);
 	unlock(q);
 	return t;
 }
@@ -456,7 +466,7 @@ void wf_runq_end_handoff(struct wf_runq *q)
 }
 
 uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed,
-		       const struct wf_worker *warm_at)
+		       const struct wf_worker *home, enum wf_leave leave)
 {
 	struct wf_thread *taken[STEAL_MAX], *handoff;
 	uint32_t want, n = 0;
@@ -466,17 +476,18 @@ uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed g
 		return 0;
 	want = wf_runq_nr(from) - (from->handoff ? 1 : 0);
 	want = WF_MIN((want + 1) / 2, (uint32_t)STEAL_MAX);
-	while (n < want && (taken[n] = take_for_thief(from, false, warm_at)))
+	while (n < want && (taken[n] = take_for_thief(from, false, home, leave)))
 		n++;
 	if (!n && greed == WF_GREED_ALL)
-		n = (taken[0] = take_for_thief(from, true, warm_at)) != NULL;
+		n = (taken[0] = take_for_thief(from, true, home, leave)) != NULL;
 	handoff = from->handoff;
-	if (!n && greed != WF_GREED_NONE && handoff && !is_warm(handoff, warm_at) &&
+	if (!n && greed != WF_GREED_NONE && handoff && !is_left(handoff, home, leave) &&
 	    (greed == WF_GREED_ALL || !handoff->gathers)) {
 		taken[n++] = handoff;
 		from->handoff = NULL;
 	}
-	wf_store_relaxed(&from->nr, wf_runq_nr(from) - n);
+	for (uint32_t i = 0; i < n; i++)
+		count(from, taken[i], -1);
 	wf_spin_unlock(&from->lock);
 	for (uint32_t i = 0; i < n; i++) {
 		wf_runq_adopt(to, taken[i], from);

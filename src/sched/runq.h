@@ -32,7 +32,9 @@ struct wf_runq {
 	struct wf_spin lock;
 	/* (c) there is only one worker: nobody but its carrier uses the queue, so no lock is taken */
 	bool is_private;
-	uint32_t nr;               /* (a) queued threads, the hand-off slot included */
+	uint32_t nr; /* (a) queued threads, the hand-off slot included */
+	uint32_t
+		nr_beside_peer; /* (a) those of them whose peers are here; not counted where it is private */
 	struct wf_thread *handoff; /* (q) woken last by the running thread: runs next */
 	uint32_t handoff_streak;   /* (q) hand-offs in a row */
 	/* (q), read by others as a hint: the slot that is served */
@@ -72,16 +74,26 @@ enum wf_greed {
 	WF_GREED_ALL,     /* take a thread that gathers, too, but only one */
 };
 
-/*
- * Move up to half of from into to, at most 32. warm_at, unless NULL: leave those that ran there last, because what
- * they work on is in its caches.
- */
+/* What a thief leaves of the threads that ran there last. */
+enum wf_leave {
+	WF_LEAVE_NONE,
+	WF_LEAVE_BESIDE_PEER, /* those whose peers are there */
+	WF_LEAVE_WARM,        /* all, because what they work on is in the caches there */
+};
+
+/* Move up to half of from, the queue of home, into to: at most 32. */
 uint32_t wf_runq_steal(struct wf_runq *to, struct wf_runq *from, enum wf_greed greed,
-		       const struct wf_worker *warm_at);
+		       const struct wf_worker *home, enum wf_leave leave);
 
 WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
 {
 	return wf_load_relaxed(&q->nr);
+}
+
+/* All that are queued would leave their peers behind. A hint: the counts are read one after the other. */
+WF_INLINE bool wf_runq_is_beside_peers(const struct wf_runq *q)
+{
+	return wf_load_relaxed(&q->nr_beside_peer) >= wf_load_relaxed(&q->nr);
 }
 
 /* A slice in virtual time. */

@@ -74,7 +74,7 @@ enum wf_wait {
 #define WF_ATT_SIGNAL 2u
 #define WF_ATT_BIND 4u /* whether it is bound has to change */
 
-#define WF_WOKE_BITS 48
+#define WF_WOKE_BITS 32
 #define WF_VTIME_SPARE (64 - 48) /* bits that wf_thread.vtime lacks */
 
 /* A level for each nice value from -20 to 19. */
@@ -119,7 +119,10 @@ struct wf_thread {
 	uint64_t woke_at : WF_WOKE_BITS;
 	uint64_t has_woken : 1; /* (o) somebody, ever */
 	/* (w), or of who wakes it: for so many times its waker gives way, as one has kept it for all of a slice */
-	uint64_t hurry : 15;
+	uint64_t hurry : 11;
+	/* (o) 0..15: how often its peer ran here right after it was sent something; the end of that one's descriptor */
+	uint64_t peer_here : 4;
+	uint64_t peer_fd : 16;
 	uint64_t nr_switches; /* (w) */
 	int64_t run_ns;       /* (a) written by the worker at switches; see account.c */
 	uint32_t tid;         /* (p) */
@@ -143,6 +146,13 @@ _Static_assert(offsetof(struct wf_thread, attention) == WF_T_ATTENTION, "gate.S 
 WF_INLINE enum wf_state wf_state_of(uint32_t word)
 {
 	return (enum wf_state)(word & WF_STATE_MASK);
+}
+
+#define WF_PEER_HERE 8
+/* The peer of t ran, more often than not, where t did, right after it was sent something; see peer.h. */
+WF_INLINE bool wf_thread_is_beside_peer(const struct wf_thread *t)
+{
+	return t->peer_here >= WF_PEER_HERE;
 }
 
 /* Thread table: every slot ever used, for dumps, signals and credentials. */

@@ -11,6 +11,7 @@
 #include "base/die.h"
 #include "sched/bind.h"
 #include "sched/park.h"
+#include "sched/peer.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 #include "sched/width.h"
@@ -502,6 +503,8 @@ void wf_worker_loop(void *arg)
 
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
+	if (!k->bound)
+		wf_peer_watch(k);
 	for (;;) {
 		struct wf_thread *t;
 

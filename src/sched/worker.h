@@ -12,6 +12,7 @@
 #include "arch/x86_64/cpu.h"
 #include "sched/runq.h"
 #include "sched/thread.h"
+#include "sys/rseq.h"
 #include "sys/syscall.h"
 #include "trace/trace.h"
 
@@ -82,6 +83,8 @@ struct wf_kthread {
 	/* (a) written by its own thread; see account.c. 0 began: nothing was read yet */
 	int64_t cpu_read, cpu_charged, cpu_began;
 	struct wf_counters count; /* (o) */
+	bool is_watched;          /* (o) rseq is registered; see peer.h */
+	struct sys_rseq rseq;     /* (o), and the kernel's */
 } WF_ALIGNED(WF_CACHE_LINE);
 
 _Static_assert(offsetof(struct wf_kthread, self) == WF_KT_SELF, "gate.S relies on it");
@@ -124,8 +127,9 @@ struct wf_worker {
 	uint64_t poll_paced_at;  /* (w) cycles: the same, or when there was nothing to poll for */
 	uint64_t found_in;       /* (w) turn_began of the turn in which data was found last */
 	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
-	int64_t slice_began;     /* (w) coarse clock */
-	uint8_t spins;           /* (a) a hint: so many slices are short; see wf_worker_slice() */
+	uint8_t peers_here; /* (a) a hint, 0..15: as wf_thread.peer_here, of all its threads; see peer.h */
+	int64_t slice_began; /* (w) coarse clock */
+	uint8_t spins;       /* (a) a hint: so many slices are short; see wf_worker_slice() */
 	uint64_t
 		turn_began; /* (w) cycles, a hint: what ran since is not charged yet; 0: not known */
 	struct wf_runq rq;

@@ -62,7 +62,7 @@ static void submit_and_block(void *arg)
 	(void)model_wait(never, NULL, WF_NEVER);
 }
 
-static void setup_busy_submitter(void)
+static struct wf_thread *setup_with_busy_submitter(void)
 {
 	struct wf_thread *t;
 
@@ -71,6 +71,12 @@ static void setup_busy_submitter(void)
 	(void)machine_kthread(&wf_rt.workers[1]);
 	t = work();
 	machine_queue(&wf_rt.workers[0], machine_thread(submit_and_block, t));
+	return t;
+}
+
+static void setup_busy_submitter(void)
+{
+	(void)setup_with_busy_submitter();
 }
 
 static void setup_busy_submitter_vacant(void)
@@ -161,6 +167,16 @@ static void setup_warm(void)
 	make_turns_short();
 }
 
+/* So does who has peers of its own beside a thread whose peer is there. */
+static void setup_beside_peer(void)
+{
+	struct wf_thread *t = setup_with_busy_submitter();
+
+	t->peer_here = 15;
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
+		wf_rt.workers[i].peers_here = 15;
+}
+
 /* An event on its way to the worker where the thread ran last, while that one is about to go to sleep. */
 static void park_here(void *arg)
 {
@@ -189,6 +205,7 @@ MODEL(vacant, 1);
 MODEL(busy_submitter, 2);
 MODEL(busy_submitter_vacant, 2);
 MODEL(warm, 2);
+MODEL(beside_peer, 2);
 MODEL(event_for_another, 1);
 MODEL(timers, 1);
 MODEL(two_timers, 1);
@@ -223,6 +240,11 @@ TEST(work_of_a_busy_worker_is_taken_by_a_vacant_one)
 TEST(work_that_should_have_come_soon_is_taken_after_a_nap)
 {
 	model_verify(&warm);
+}
+
+TEST(work_that_is_beside_its_peer_is_taken_after_a_nap)
+{
+	model_verify(&beside_peer);
 }
 
 TEST(a_thread_sent_to_where_it_ran_last_is_not_left_there)

@@ -9,6 +9,7 @@
 #include "base/san.h"
 #include "model.h"
 #include "sched/direct.h"
+#include "sched/peer.h"
 #include "sched/timers.h"
 
 #include <errno.h>
@@ -246,6 +247,11 @@ void wf_arch_gate_thread_start(void);
 void wf_arch_gate_thread_start(void)
 {
 	abort();
+}
+
+/* Nobody sends anything here. */
+void wf_peer_watch(struct wf_kthread *k)
+{
 }
 
 __attribute__((weak)) void wf_preempt_init_kthread(struct wf_kthread *k)

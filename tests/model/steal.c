@@ -30,7 +30,7 @@ static void steal_and_pop(void *arg)
 {
 	struct wf_runq *own = arg;
 	bool new_slice;
-	uint32_t n = wf_runq_steal(own, &mine, WF_GREED_HANDOFF, NULL);
+	uint32_t n = wf_runq_steal(own, &mine, WF_GREED_HANDOFF, NULL, WF_LEAVE_NONE);
 
 	model_expect(wf_runq_nr(own) == n, "the loot is not what the thief was told");
 	count(wf_runq_pop(own, &new_slice));

@@ -95,6 +95,20 @@ TEST(who_has_slice_left_goes_where_two_fewer_are)
 	CHECK_EQ(leave(0), 1);
 }
 
+TEST(who_has_slice_left_stays_beside_its_peer)
+{
+	set_up(2);
+	put(0, 0), put(0, 1), put(0, 2), put(1, 3);
+	show(0), show(1);
+	threads[0].slice_left = 1;
+	threads[0].peer_here = 15;
+	CHECK_EQ(leave(0), 1); /* the other processor has nobody else */
+	workers[1].peers_here = 15;
+	CHECK_EQ(leave(0), 0);
+	threads[0].slice_left = 0;
+	CHECK_EQ(leave(0), 1);
+}
+
 TEST(nobody_makes_room_for_those_with_less_weight_only)
 {
 	set_up(2);

@@ -257,7 +257,7 @@ TEST(who_is_to_wait_for_long_runs_when_nobody_else_does)
 	}
 	CHECK_EQ(wf_runq_nr(&q), 2);
 	/* also for a thief */
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL, WF_LEAVE_NONE), 1);
 	CHECK_EQ(pop(&other), 0);
 	CHECK_EQ(pop(&q), 1);
 	CHECK_EQ(pop(&q), -1);
@@ -413,7 +413,7 @@ TEST(a_thief_takes_half)
 	reset();
 	for (int i = 0; i < 10; i++)
 		push(i, i % 2 ? WF_PLACE_TAIL : WF_PLACE_YIELDED);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 5);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL, WF_LEAVE_NONE), 5);
 	CHECK_EQ(wf_runq_nr(&q), 5);
 	CHECK_EQ(wf_runq_nr(&other), 5);
 	for (int i = 0; i < 5; i++) {
@@ -428,24 +428,24 @@ TEST(a_thief_takes_the_last_one_and_not_too_many)
 {
 	reset();
 	push(0, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL, WF_LEAVE_NONE), 1);
 	CHECK_EQ(wf_runq_nr(&q), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL, WF_LEAVE_NONE), 0);
 	for (int i = 1; i < NR; i++)
 		push(i, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 32);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL, WF_LEAVE_NONE), 32);
 }
 
 TEST(a_hand_off_is_stolen_only_when_asked_for)
 {
 	reset();
 	push(0, WF_PLACE_HANDOFF);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_NONE, NULL, WF_LEAVE_NONE), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL, WF_LEAVE_NONE), 1);
 	CHECK_EQ(wf_runq_nr(&q), 0);
 	push(1, WF_PLACE_HANDOFF);
 	push(2, WF_PLACE_TAIL);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL, WF_LEAVE_NONE), 1);
 	CHECK_EQ(pop(&q), 1);
 }
 
@@ -456,8 +456,8 @@ TEST(threads_that_gather_at_a_lock_are_left_to_the_greedy_one_at_a_time)
 		push(i, WF_PLACE_WOKEN);
 		threads[i].gathers = true;
 	}
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, NULL), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL, WF_LEAVE_NONE), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, NULL, WF_LEAVE_NONE), 1);
 	CHECK_EQ(pop(&other), 0);
 	CHECK_EQ(wf_runq_nr(&q), 3);
 	push(4, WF_PLACE_HANDOFF);
@@ -478,21 +478,46 @@ TEST(threads_that_are_warm_at_the_victim_are_left_and_others_behind_them_are_fou
 		push(i, WF_PLACE_WOKEN);
 		threads[i].home = i == 2 || i == 4 ? NULL : &victim;
 	}
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim), 2);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim, WF_LEAVE_WARM), 2);
 	CHECK_EQ(pop(&other), 2);
 	CHECK_EQ(pop(&other), 4);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim, WF_LEAVE_WARM), 0);
 	push(5, WF_PLACE_WOKEN); /* the list's end was moved with the last */
 	CHECK_EQ(pop(&q), 0);
 	CHECK_EQ(pop(&q), 1);
 	CHECK_EQ(pop(&q), 3);
 	CHECK_EQ(pop(&q), 5);
 	push(0, WF_PLACE_HANDOFF);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim), 0);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, NULL), 1);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim, WF_LEAVE_WARM), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, NULL, WF_LEAVE_NONE), 1);
 	CHECK_EQ(pop(&other), 0);
 	for (int i = 0; i < 5; i++)
 		threads[i].home = NULL;
+}
+
+TEST(threads_beside_their_peers_are_left)
+{
+	struct wf_worker victim;
+
+	reset();
+	for (int i = 0; i < 4; i++) {
+		threads[i].home = &victim;
+		threads[i].peer_here = i == 2 ? 0 : 15;
+		push(i, WF_PLACE_WOKEN);
+	}
+	CHECK(!wf_runq_is_beside_peers(&q));
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim, WF_LEAVE_BESIDE_PEER), 1);
+	CHECK_EQ(pop(&other), 2);
+	CHECK(wf_runq_is_beside_peers(&q));
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim, WF_LEAVE_BESIDE_PEER), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_ALL, &victim, WF_LEAVE_NONE), 2);
+	CHECK(wf_runq_is_beside_peers(&other));
+	/* There they are by chance: whoever comes next may have them. */
+	CHECK_EQ(wf_runq_steal(&q, &other, WF_GREED_ALL, NULL, WF_LEAVE_BESIDE_PEER), 1);
+	for (int i = 0; i < 4; i++) {
+		threads[i].home = NULL;
+		threads[i].peer_here = 0;
+	}
 }
 
 TEST(a_locked_queue_is_not_waited_for)
@@ -500,7 +525,7 @@ TEST(a_locked_queue_is_not_waited_for)
 	reset();
 	push(0, WF_PLACE_TAIL);
 	wf_spin_lock(&q.lock);
-	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL), 0);
+	CHECK_EQ(wf_runq_steal(&other, &q, WF_GREED_HANDOFF, NULL, WF_LEAVE_NONE), 0);
 	wf_spin_unlock(&q.lock);
 }
 
@@ -540,12 +565,13 @@ TEST(random_operations_lose_nobody)
 			break;
 		case 1:
 			(void)wf_runq_steal(from == &q ? &other : &q, from,
-					    (enum wf_greed)(seed >> 50 & 1),
-					    seed >> 52 & 1 ? &warm : NULL);
+					    (enum wf_greed)(seed >> 50 & 1), &warm,
+					    (enum wf_leave)((seed >> 54) % 3));
 			break;
 		default:
 			if (queued[i])
 				break;
+			threads[i].peer_here = seed >> 56 & 15;
 			wf_runq_push(from, &threads[i], (enum wf_place)(seed >> 43 & 3));
 			queued[i] = true;
 			nr_queued++;
@@ -558,4 +584,5 @@ TEST(random_operations_lose_nobody)
 	}
 	CHECK_EQ(nr_queued, 0);
 	CHECK_EQ(nr_bad, 0);
+	CHECK_EQ(q.nr_beside_peer + other.nr_beside_peer, 0);
 }
