@@ -24,7 +24,8 @@
  * a stream is no data, and may have come with the event that the recv() was made for: so nothing is known to
  * be empty once a hang-up, an error or urgent data (a read stops there) was seen; those stay seen. Only TCP:
  * elsewhere a short read can mean the end of a message, of a record or of somebody's credentials. Only where
- * the program did not ask for O_NONBLOCK: it may have learnt of new data before we do.
+ * the program did not ask for O_NONBLOCK: it may have learnt of new data before we do. Others that share the
+ * socket can only take away from it, so it stays empty whoever has it; but what it was told is asked for then.
  *
  * A read that said EAGAIN has left nothing behind whatever the file is and whoever shares it, so poll() need not
  * look before it sleeps. It waits anyway, and looks when it wakes; so data that the program heard of before we do
@@ -42,6 +43,7 @@
 #define SO_SNDTIMEO_OLD 21
 #define SO_PROTOCOL 38
 #define IPPROTO_TCP 6
+#define TCP_ULP 31
 
 enum fd_known {
 	KNOWN_FLAGS = 1,
@@ -177,6 +179,19 @@ static int64_t ask_timeout(int fd, int option)
 	return tv[0] * WF_SEC + tv[1] * WF_US;
 }
 
+/* With TLS in the kernel there are records, and a short read may mean the end of one: TCP no more, as far as we care. */
+static bool ask_whether_tcp(int fd)
+{
+	int protocol = 0, len = sizeof(protocol);
+	char layer[16];
+
+	if (sys5(__NR_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
+	    protocol != IPPROTO_TCP)
+		return false;
+	len = sizeof(layer);
+	return sys5(__NR_getsockopt, fd, IPPROTO_TCP, TCP_ULP, layer, &len) < 0 || !len;
+}
+
 /* A timeout is for those that wait. */
 static uint8_t without_need(const struct facts *f)
 {
@@ -195,13 +210,8 @@ static void ask(int fd, struct facts *out, uint8_t wanted)
 		out->known |= KNOWN_FLAGS;
 	}
 	missing &= (uint8_t)~without_need(out);
-	if (missing & KNOWN_PROTOCOL) {
-		int protocol = 0, len = sizeof(protocol);
-
-		out->is_tcp = sys5(__NR_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) ==
-				      0 &&
-			      protocol == IPPROTO_TCP;
-	}
+	if (missing & KNOWN_PROTOCOL)
+		out->is_tcp = ask_whether_tcp(fd);
 	if (missing & KNOWN_RCVTIMEO)
 		out->timeout_ns[0] = ask_timeout(fd, SO_RCVTIMEO_OLD);
 	if (missing & KNOWN_SNDTIMEO)
@@ -285,25 +295,26 @@ struct wf_fd_facts wf_fd_facts(int fd, uint32_t events)
 	};
 }
 
-void wf_fd_made_tcp(int fd)
+void wf_fd_note_tcp(int fd, bool is_tcp)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
 	if (!e)
 		return;
 	wf_spin_lock(&e->lock);
-	e->is_tcp = true;
+	e->is_tcp = is_tcp;
 	e->known |= KNOWN_PROTOCOL;
+	e->change++;
 	wf_spin_unlock(&e->lock);
 }
 
-/* Unlike the other facts a socket's protocol never changes, so it is kept for shared ones too. */
+/* Unlike the other facts a socket's protocol is kept for shared ones too. */
 bool wf_fd_is_tcp(int fd)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 	struct facts facts = { 0 };
 
-	if (!e)
+	if (!e || wf_fd_kind(fd) != WF_FD_SOCKET)
 		return false;
 	wf_spin_lock(&e->lock);
 	facts.known = e->known & KNOWN_PROTOCOL;
@@ -346,15 +357,16 @@ void wf_fd_found_empty(int fd, uint32_t seq)
 /* Under the entry's lock. */
 static bool is_empty_tcp(const struct fd_entry *e, uint32_t seq)
 {
-	const uint8_t needed = KNOWN_FLAGS | KNOWN_PROTOCOL;
-
 	return e->is_registered && e->empty_at == seq && e->seq == seq && !e->is_ended &&
-	       may_keep(e) && (e->known & needed) == needed && e->is_tcp && !e->is_nonblocking;
+	       e->known & KNOWN_PROTOCOL && e->is_tcp;
 }
 
 bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq)
 {
-	return is_empty_tcp(e, seq) && e->known & KNOWN_RCVTIMEO && !e->timeout_us[0];
+	const uint8_t needed = KNOWN_FLAGS | KNOWN_RCVTIMEO;
+
+	return is_empty_tcp(e, seq) && may_keep(e) && (e->known & needed) == needed &&
+	       !e->is_nonblocking && !e->timeout_us[0];
 }
 
 bool wf_fd_is_empty(int fd, uint32_t seq)
@@ -362,7 +374,7 @@ bool wf_fd_is_empty(int fd, uint32_t seq)
 	struct fd_entry *e = wf_fdtab_entry(fd);
 	bool is_empty;
 
-	if (!e || wf_load_relaxed(&e->empty_at) != seq)
+	if (!e || wf_load_relaxed(&e->empty_at) != seq || !wf_fd_is_tcp(fd))
 		return false;
 	wf_spin_lock(&e->lock);
 	is_empty = is_empty_tcp(e, seq);
@@ -391,8 +403,8 @@ bool wf_fd_is_quiet(int fd, uint32_t seq)
 	if (!e || wf_load_relaxed(&e->empty_at) != seq)
 		return false;
 	wf_spin_lock(&e->lock);
-	is_quiet = e->is_registered && e->empty_at == seq && e->seq == seq && !e->is_ended &&
-		   (e->is_surely_empty || (may_keep(e) && e->known & KNOWN_PROTOCOL && e->is_tcp));
+	is_quiet = is_empty_tcp(e, seq) || (e->is_surely_empty && e->is_registered &&
+					    e->empty_at == seq && e->seq == seq && !e->is_ended);
 	wf_spin_unlock(&e->lock);
 	return is_quiet;
 }

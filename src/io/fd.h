@@ -112,8 +112,8 @@ struct wf_fd_facts {
 struct wf_fd_facts wf_fd_facts(int fd, uint32_t events);
 /* A file was just made, with this number and no other: as wf_fd_forget(), and better. */
 void wf_fd_made(int fd, bool is_nonblocking);
-/* After wf_fd_made(): the file is a TCP socket. */
-void wf_fd_made_tcp(int fd);
+/* The file is a TCP socket, or something is put between TCP and its readers. */
+void wf_fd_note_tcp(int fd, bool is_tcp);
 bool wf_fd_is_tcp(int fd);
 /* The program has told the file something: its flags, its timeouts. */
 void wf_fd_changed(int fd);
@@ -128,7 +128,10 @@ void wf_fd_note_lacks_nowait(int fd);
 void wf_fd_drained(int fd, uint32_t seq);
 /* The same, and it said EAGAIN. */
 void wf_fd_found_empty(int fd, uint32_t seq);
-/* Nothing can be read before the next event: an attempt would say EAGAIN, and may wait instead. */
+/*
+ * Nothing can be read before the next event: an attempt would say EAGAIN, and may wait instead, unless the file is
+ * non-blocking.
+ */
 bool wf_fd_is_empty(int fd, uint32_t seq);
 /* A hang-up, an error or urgent data was seen. */
 bool wf_fd_is_ended(int fd);

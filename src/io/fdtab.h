@@ -88,7 +88,7 @@ WF_INLINE void wf_fdtab_note_empty(struct fd_entry *e, uint32_t seq, bool is_sur
 	e->empty_at = seq;
 	e->is_surely_empty = is_sure;
 }
-/* Under the entry's lock: wf_fd_is_empty(), and who waits for data waits without a time limit. */
+/* Under the entry's lock: wf_fd_is_empty(), and who reads waits, without a time limit. */
 bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq);
 /* Under the entry's lock: a new file has the number, or none. */
 void wf_fdtab_reset_facts(struct fd_entry *e);

@@ -171,7 +171,7 @@ long sysc_socket(struct wf_frame *f)
 	wf_fd_made((int)fd, WF_ARG1(f) & O_NONBLOCK);
 	if ((WF_ARG0(f) == AF_INET || WF_ARG0(f) == AF_INET6) && (WF_ARG1(f) & 15) == SOCK_STREAM &&
 	    (!WF_ARG2(f) || WF_ARG2(f) == IPPROTO_TCP))
-		wf_fd_made_tcp((int)fd);
+		wf_fd_note_tcp((int)fd, true);
 	return fd;
 }
 

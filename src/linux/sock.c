@@ -58,8 +58,8 @@ long sysc_setsockopt(struct wf_frame *f)
 	if (level == SOL_SOCKET && (option == SO_RCVTIMEO_OLD || option == SO_SNDTIMEO_OLD ||
 				    option == SO_RCVTIMEO_NEW || option == SO_SNDTIMEO_NEW))
 		wf_fd_changed(fd);
-	if (level == IPPROTO_TCP && option == TCP_ULP)
-		wf_fd_shared(fd); /* with TLS in the kernel: TCP no more, as far as we care */
+	if (ret == 0 && level == IPPROTO_TCP && option == TCP_ULP)
+		wf_fd_note_tcp(fd, false); /* see facts.c */
 	return ret;
 }
 
@@ -528,7 +528,7 @@ long sysc_accept(struct wf_frame *f)
 		return fd;
 	wf_fd_made((int)fd, f->nr == __NR_accept4 && WF_ARG3(f) & O_NONBLOCK);
 	if (wf_fd_is_tcp((int)WF_ARG0(f)))
-		wf_fd_made_tcp((int)fd);
+		wf_fd_note_tcp((int)fd, true);
 	return fd;
 }
 

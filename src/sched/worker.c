@@ -203,6 +203,8 @@ void wf_worker_ready(struct wf_thread *t)
 		return;
 	}
 	wf_worker_push(w, t, WF_PLACE_WOKEN);
+	if (w->rq.is_private) /* as above: who is counted as asleep is we, back from the poller */
+		return;
 	wf_fence_seq_cst(&w->rq.nr); /* as above */
 	if (wf_runq_nr(&w->rq) > 1)
 		wf_idle_wake();

@@ -223,6 +223,63 @@ static void ping_pong(void)
 	ok("short reads in turn");
 }
 
+/* The socket has another owner, who only holds it. */
+static void shared_in_turn(void)
+{
+	int end[2];
+	pid_t pid;
+	char c;
+
+	CHECK_SYS(pipe(end));
+	connect_pair();
+	pid = (pid_t)CHECK_SYS(fork());
+	if (pid == 0) {
+		close(end[1]);
+		_exit(read(end[0], &c, 1) != 0);
+	}
+	ping_pong();
+	close(end[0]);
+	close(end[1]);
+	reap(pid);
+	close_pair();
+}
+
+/* Each owner gets what is sent while the other one has no call on it. */
+static void shared_by_readers(void)
+{
+	int order[2], done[2];
+	char c = 0, buf[64];
+	pid_t pid;
+
+	CHECK_SYS(pipe(order));
+	CHECK_SYS(pipe(done));
+	connect_pair();
+	read_waiting("known to the poller");
+	pid = (pid_t)CHECK_SYS(fork());
+	if (pid == 0) {
+		close(order[1]);
+		while (read(order[0], &c, 1) == 1) {
+			CHECK_EQ(read(sock[0], buf, sizeof(buf)), 5);
+			CHECK_EQ(write(done[1], &c, 1), 1);
+		}
+		_exit(LOAD(&abi_failures) != 0);
+	}
+	for (int i = 0; i < 20; i++) {
+		read_waiting("mine");
+		CHECK_EQ(send(sock[1], "yours", 5, 0), 5);
+		CHECK_EQ(write(order[1], &c, 1), 1);
+		CHECK_EQ(read(done[0], &c, 1), 1);
+	}
+	read_waiting("mine at last");
+	close(order[1]);
+	reap(pid);
+	for (int i = 0; i < 2; i++)
+		close(done[i]);
+	close(order[0]);
+	close_pair();
+	ok("data for one owner or the other");
+}
+
 static void end_with_the_data(void)
 {
 	char buf[64];
@@ -313,6 +370,8 @@ static void *all(void *arg)
 	connect_pair();
 	ping_pong();
 	close_pair();
+	shared_in_turn();
+	shared_by_readers();
 	end_with_the_data();
 	urgent_data();
 	peeking();
