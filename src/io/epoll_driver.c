@@ -18,6 +18,7 @@
 #define OWN_FD_LIMIT 1024
 #define ENTRIES_PER_STEP 1024u     /* whole pages */
 #define LOOK_AGAIN_NS (10 * WF_MS) /* at what the poller has no room for */
+#define UNHEARD_MIN 8              /* see count_unheard() */
 #define EVENTS_PER_POLL 24         /* 288 bytes: the call is also made on a program's stack */
 
 struct wf_fdtab wf_fdtab;
@@ -85,6 +86,20 @@ enum wf_fd_kind wf_fd_kind(int fd)
 	return kind;
 }
 
+static bool is_awaited(const struct fd_entry *e)
+{
+	return e->waiters.next && !wf_list_is_empty(&e->waiters);
+}
+
+/* Under the entry's lock. */
+static void unregister_fd(struct fd_entry *e, int fd)
+{
+	if (!e->is_registered)
+		return;
+	e->is_registered = false;
+	(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
 void wf_fdtab_detach(struct fd_entry *e, int fd)
 {
 	struct wf_list *n, *tmp;
@@ -93,10 +108,9 @@ void wf_fdtab_detach(struct fd_entry *e, int fd)
 	wf_store_relaxed(&e->kind, (uint8_t)WF_FD_UNKNOWN);
 	wf_store_seq_cst(&e->generation, e->generation + 1);
 	/* A duplicate elsewhere would keep the file registered under a number that is no longer ours. */
-	if (e->is_registered) {
-		e->is_registered = false;
-		(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-	}
+	unregister_fd(e, fd);
+	e->unheard = 0;
+	e->departures = 0;
 	e->nr_uses = 0;
 	if (!e->waiters.next)
 		return;
@@ -145,9 +159,24 @@ static int register_fd(struct fd_entry *e, int fd, bool hears_out)
 	return (int)ret;
 }
 
+/*
+ * Under the entry's lock, an event has come and nobody waits. After some in a row the descriptor leaves the poller until
+ * somebody waits again: a program that waits in an epoll set of its own and reads what it was told of would have the kernel
+ * tell two sets of everything, and a worker woken for each. Who only had data in time a few times over comes back, and
+ * pays two calls for it: so each time more are put up with.
+ */
+static void count_unheard(struct fd_entry *e, int fd)
+{
+	if (!e->is_registered || ++e->unheard < WF_MIN(UNHEARD_MIN << e->departures, UINT8_MAX))
+		return;
+	unregister_fd(e, fd);
+	e->departures += e->departures < 7;
+}
+
 /* Under the entry's lock. */
 static void append_waiter(struct fd_entry *e, struct wf_fd_waiter *w)
 {
+	e->unheard = 0;
 	wf_list_push_tail(&e->waiters, &w->link);
 	wf_fetch_add_relaxed(&io.nr_waiters, 1u);
 }
@@ -272,7 +301,7 @@ int wf_fd_wait_if_empty(struct wf_fd_use *u, uint32_t seq)
 }
 
 /*
- * Under the entry's lock. A woken waiter leaves the list here, so that the next event finds the next one.
+ * Under the entry's lock, if anybody waits. A woken waiter leaves the list here, so that the next event finds the next one.
  * Errors and hang-ups concern everybody.
  */
 static void wake_waiters(struct fd_entry *e, uint32_t events)
@@ -280,8 +309,6 @@ static void wake_waiters(struct fd_entry *e, uint32_t events)
 	struct wf_list *n, *tmp;
 	uint32_t taken = 0;
 
-	if (!e->waiters.next)
-		return;
 	if (events & (EPOLLERR | EPOLLHUP))
 		events |= EPOLLIN | EPOLLOUT | EPOLLPRI;
 	if (events & EPOLLRDHUP)
@@ -306,7 +333,7 @@ void wf_fd_pass_on(int fd, uint32_t events)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
-	if (!e || !e->waiters.next || wf_list_is_empty(&e->waiters))
+	if (!e || !is_awaited(e))
 		return;
 	wf_spin_lock(&e->lock);
 	wake_waiters(e, events);
@@ -321,11 +348,9 @@ bool wf_fd_leave_poller(int fd)
 	if (!e)
 		return false;
 	wf_spin_lock(&e->lock);
-	has_waiters = e->waiters.next && !wf_list_is_empty(&e->waiters);
-	if (e->is_registered && !has_waiters) {
-		e->is_registered = false;
-		(void)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-	}
+	has_waiters = is_awaited(e);
+	if (!has_waiters)
+		unregister_fd(e, fd);
 	wf_spin_unlock(&e->lock);
 	return !has_waiters;
 }
@@ -339,7 +364,7 @@ bool wf_fd_touch(int fd)
 		return false;
 	wf_spin_lock(&e->lock);
 	wf_store_release(&e->seq, e->seq + 1);
-	has_waiters = e->waiters.next && !wf_list_is_empty(&e->waiters);
+	has_waiters = is_awaited(e);
 	wf_spin_unlock(&e->lock);
 	return has_waiters;
 }
@@ -355,7 +380,10 @@ static void on_event(uint64_t tag, uint32_t events)
 		if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI))
 			e->is_ended = true;
 		wf_store_release(&e->seq, e->seq + 1);
-		wake_waiters(e, events);
+		if (is_awaited(e))
+			wake_waiters(e, events);
+		else
+			count_unheard(e, (int)(uint32_t)tag);
 	}
 	wf_spin_unlock(&e->lock);
 }

@@ -36,10 +36,12 @@ struct fd_entry {
 	bool is_tcp : 1;          /* (q) */
 	bool hears_out : 1;       /* (q) registered for room to write, too */
 	bool is_surely_empty : 1; /* (q) empty_at is from an EAGAIN, not from a short read */
-	uint8_t file_notes;       /* (a) enum fd_file_note */
-	uint32_t change;      /* (q) grows whenever the program may have told it something else */
-	uint32_t share_epoch; /* (q) of the time when it was made */
-	uint32_t empty_at;    /* (q) nothing was left to read after this many events; see facts.c */
+	uint8_t departures : 3; /* (q) how often it left the poller because nobody waited, up to 7 */
+	uint8_t file_notes;     /* (a) enum fd_file_note */
+	uint8_t unheard;        /* (q) events since somebody has waited */
+	uint32_t change;        /* (q) grows whenever the program may have told it something else */
+	uint32_t share_epoch;   /* (q) of the time when it was made */
+	uint32_t empty_at; /* (q) nothing was left to read after this many events; see facts.c */
 	uint32_t timeout_us[2]; /* (q) SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
 
 	/* Calls that have waited and are not over; see uses.c. */
