@@ -369,7 +369,7 @@ long sysc_sendto(struct wf_frame *f)
 	long ret;
 
 	if (flags & MSG_DONTWAIT)
-		return lx_fdwait_check_sigpipe(at_once(LX_SEND((int)WF_ARG0(f), lx_raw(f))));
+		return lx_fdwait_check_sigpipe(at_once(LX_SEND(fd, lx_raw(f))));
 	if (flags & MSG_FASTOPEN) /* connects, too */
 		return lx_fdwait_check_sigpipe(lx_blocking(f, false));
 	lx_fdwait_init(&w, fd, EPOLLOUT);

@@ -32,9 +32,8 @@ struct wf_runq {
 	struct wf_spin lock;
 	/* (c) there is only one worker: nobody but its carrier uses the queue, so no lock is taken */
 	bool is_private;
-	uint32_t nr; /* (a) queued threads, the hand-off slot included */
-	uint32_t
-		nr_beside_peer; /* (a) those of them whose peers are here; not counted where it is private */
+	uint32_t nr;               /* (a) queued threads, the hand-off slot included */
+	uint32_t nr_beside_peer;   /* (a) of these with their peers here; 0 where it is private */
 	struct wf_thread *handoff; /* (q) woken last by the running thread: runs next */
 	uint32_t handoff_streak;   /* (q) hand-offs in a row */
 	/* (q), read by others as a hint: the slot that is served */
@@ -90,7 +89,7 @@ WF_INLINE uint32_t wf_runq_nr(const struct wf_runq *q)
 	return wf_load_relaxed(&q->nr);
 }
 
-/* All that are queued would leave their peers behind. A hint: the counts are read one after the other. */
+/* All that are queued would leave their peers behind. A hint, as the counts are read one after the other: wrong, it costs a nap. */
 WF_INLINE bool wf_runq_is_beside_peers(const struct wf_runq *q)
 {
 	return wf_load_relaxed(&q->nr_beside_peer) >= wf_load_relaxed(&q->nr);
