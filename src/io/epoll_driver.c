@@ -178,7 +178,7 @@ static void append_waiter(struct fd_entry *e, struct wf_fd_waiter *w)
 {
 	e->unheard = 0;
 	wf_list_push_tail(&e->waiters, &w->link);
-	wf_fetch_add_relaxed(&io.nr_waiters, 1u);
+	wf_fetch_add(&io.nr_waiters, 1u); /* before the look in direct.h */
 }
 
 /*
@@ -480,7 +480,7 @@ static void wake_epoll(void)
 
 static bool has_waiters(void)
 {
-	return wf_load_relaxed(&io.nr_waiters) != 0;
+	return wf_load_seq_cst(&io.nr_waiters) != 0;
 }
 
 const struct wf_io_driver wf_epoll_driver = {

@@ -219,10 +219,11 @@ WF_PARKS long lx_disk(struct wf_frame *f);
  */
 WF_PARKS long lx_breakable_call(long nr, const long args[6]);
 /*
- * A call that waits for events of fd, made right here while nobody else needs the worker: see sched/direct.h. False: not
- * made. -EINTR or -ERESTARTNOINTR in *out: it was interrupted, for whatever reason, and had done nothing.
+ * epoll_pwait2() right here while nobody else needs the worker, until *until at the latest, which may come nearer: see
+ * sched/direct.h. False: not made. -EINTR or -ERESTARTNOINTR in *out: it was interrupted, for whatever reason, and had
+ * done nothing.
  */
-bool lx_direct_call(long nr, const long args[6], int fd, long *out);
+bool lx_direct_wait(int set, void *events, long nr_events, int64_t *until, long *out);
 /* The first argument is this descriptor. */
 WF_PARKS long lx_breakable_on(struct wf_frame *f, int fd);
 WF_PARKS long lx_brief(struct wf_frame *f);

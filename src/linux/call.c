@@ -132,14 +132,22 @@ long lx_breakable_call(long nr, const long args[6])
 	return broken(self, ret);
 }
 
-bool lx_direct_call(long nr, const long args[6], int fd, long *out)
+bool lx_direct_wait(int set, void *events, long nr_events, int64_t *until, long *out)
 {
 	struct lx_thread *self = lx_self();
+	long args[6] = { set, (long)events, nr_events };
+	struct __kernel_timespec left;
 
 	forget_resched(self);
-	if (!wf_direct_begin(WF_WAIT_FD, (uint64_t)fd))
+	if (!wf_direct_begin(WF_WAIT_FD, (uint64_t)set, until))
 		return false;
-	*out = wf_arch_raw_call(nr, args, &self->base.attention);
+	if (*until != WF_NEVER) {
+		int64_t ns = WF_MAX(*until - wf_now(), 0);
+
+		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
+		args[3] = (long)&left;
+	}
+	*out = wf_arch_raw_call(__NR_epoll_pwait2, args, &self->base.attention);
 	wf_direct_end();
 	return true;
 }
@@ -165,6 +173,7 @@ long lx_brief(struct wf_frame *f)
 	wf_timer_init(&self->base.timer, end_brief_call);
 	if (wf_wheel_add(&wf_rt.wheel, &self->base.timer, deadline))
 		wf_timers_first(deadline);
+	wf_direct_see_to_poller();
 	ret = call_once(self, (long)f->nr, args, CALL_HANDED_ON);
 	wf_wheel_cancel(&wf_rt.wheel, &self->base.timer);
 	return broken(self, ret);

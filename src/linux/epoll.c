@@ -43,8 +43,7 @@ static void pass_on(int set)
 static bool wait_directly(const struct wf_frame *f, int64_t deadline, long *out)
 {
 	static uint32_t is_missing; /* (a) epoll_pwait2 */
-	struct __kernel_timespec left;
-	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f), 0, 0, 0 };
+	int64_t until = deadline;
 
 	/* The kernel would be late by the slack of our kernel thread. */
 	if (deadline != WF_NEVER && lx_self()->timer_slack_ns < USUAL_SLACK_NS)
@@ -52,13 +51,8 @@ static bool wait_directly(const struct wf_frame *f, int64_t deadline, long *out)
 	if (!wf_direct_may_begin() || wf_load_relaxed(&is_missing) ||
 	    !wf_fd_leave_poller((int)WF_ARG0(f)))
 		return false;
-	if (deadline != WF_NEVER) {
-		int64_t ns = WF_MAX(deadline - wf_now(), 0);
-
-		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
-		args[3] = (long)&left;
-	}
-	if (!lx_direct_call(__NR_epoll_pwait2, args, (int)WF_ARG0(f), out))
+	if (!lx_direct_wait((int)WF_ARG0(f), (void *)WF_ARG1(f), (long)WF_ARG2(f), &until, out) ||
+	    (*out == 0 && until < deadline))
 		return false;
 	if (*out == -ENOSYS)
 		wf_store_relaxed(&is_missing, 1u);

@@ -6,12 +6,16 @@
  * goes from NONE to WAITS and back by its own thread; who needs the worker makes it ENDS or SEARCH, and kicks.
  *
  * Invariant (no lost work, as in idle.c): who begins stores WAITS, raises nr_direct, fences, then looks at every
- * queue and whether somebody sleeps in the poller. A submitter pushes, fences, then reads nr_idle and nr_direct;
- * the last sleeper to leave the poller lowers nr_idle, fences, then reads nr_direct. One of the two sees the other.
+ * queue and whether somebody sleeps in the poller or need not. A submitter pushes, fences, then reads nr_idle and
+ * nr_direct. The last sleeper to leave the poller lowers nr_idle, and whose thread parks has counted it among the
+ * waiters or stored its deadline in the wheel; before that worker runs another thread, or rests, it reads nr_direct,
+ * and whether the poller is needed. One of the two sees the other. Who calls wake() has taken the token of nr_searching
+ * before it saw a sleeper, so if that one has gone since, it or who begins sees the token.
+ *
+ * Timers: a direct wait beside nobody in the poller ends well before the first one, and its thread parks as usual then.
  */
 #include "sched/direct.h"
 #include "sched/park.h"
-#include "sched/runtime.h"
 #include "sched/shuffle.h"
 
 /*
@@ -21,6 +25,43 @@
 #define PAUSE_FIRST 16
 #define PAUSE_MAX 1024
 
+/* Time-outs of the kernel's are late by a thousandth of their length, and a thread needs some time to go elsewhere. */
+#define BEFORE_TIMER_NS (5 * WF_MS)
+#define BEFORE_TIMER_PART 128
+/* Nearer timers are not worth it. */
+#define TIMER_IS_NEAR_NS (2 * BEFORE_TIMER_NS)
+
+/* A descriptor is waited for, or a wake() is on its way to a sleeper who may have gone. */
+static bool is_poller_needed(void)
+{
+	return wf_rt.io->has_waiters() || wf_load_seq_cst(&wf_rt.nr_searching);
+}
+
+static bool is_before_timers(int64_t until)
+{
+	int64_t next = wf_load_seq_cst(&wf_rt.wheel.next);
+
+	return next == WF_NEVER || until <= next - BEFORE_TIMER_NS;
+}
+
+/* Of a direct wait that ends then. */
+static bool is_poller_cared_for(int64_t until)
+{
+	return wf_load_seq_cst(&wf_rt.nr_idle) || (!is_poller_needed() && is_before_timers(until));
+}
+
+static int64_t end_before_timers(int64_t until)
+{
+	int64_t next = wf_load_seq_cst(&wf_rt.wheel.next), left;
+
+	if (next == WF_NEVER)
+		return until;
+	left = next - wf_now();
+	if (left <= TIMER_IS_NEAR_NS)
+		return until;
+	return WF_MIN(until, next - WF_MAX(BEFORE_TIMER_NS, left / BEFORE_TIMER_PART));
+}
+
 bool wf_direct_may_begin(void)
 {
 	struct wf_kthread *k = wf_own_kthread();
@@ -28,7 +69,8 @@ bool wf_direct_may_begin(void)
 
 	if (WF_UNLIKELY(!w))
 		return k->bound != NULL; /* nobody else ever needs its kernel thread */
-	if (!wf_load_relaxed(&wf_rt.nr_idle) || (wf_is_shuffled() && wf_shuffle_below(2)))
+	if (!is_poller_cared_for(wf_load_relaxed(&wf_rt.coarse_now) + BEFORE_TIMER_NS) ||
+	    (wf_is_shuffled() && wf_shuffle_below(2)))
 		return false;
 	if (w->direct_pause) {
 		w->direct_pause--;
@@ -37,7 +79,7 @@ bool wf_direct_may_begin(void)
 	return !wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox);
 }
 
-bool wf_direct_begin(enum wf_wait kind, uint64_t what)
+bool wf_direct_begin(enum wf_wait kind, uint64_t what, int64_t *until)
 {
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
@@ -46,11 +88,13 @@ bool wf_direct_begin(enum wf_wait kind, uint64_t what)
 		wf_park_describe(kind, what);
 		return true;
 	}
+	*until = end_before_timers(*until);
+	wf_store_relaxed(&k->direct_until, *until);
 	wf_store_seq_cst(&k->direct, (uint32_t)WF_DIRECT_WAITS);
 	wf_fetch_add(&wf_rt.nr_direct, 1u);
 	/* our entry before our look; pairs with submitters and sleepers */
 	wf_fence_seq_cst(&wf_rt.nr_direct);
-	if (!wf_load_seq_cst(&wf_rt.nr_idle) || wf_idle_is_work_around(w)) {
+	if (!is_poller_cared_for(*until) || wf_idle_is_work_around(w)) {
 		wf_direct_end();
 		w->direct_pause = PAUSE_FIRST;
 		return false;
@@ -127,14 +171,27 @@ static bool interrupt_one(enum wf_direct to)
 	return false;
 }
 
+static void interrupt_late_ones(void)
+{
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		struct wf_kthread *k = wf_load_acquire(&wf_rt.workers[i].kthread);
+
+		if (k && !is_before_timers(wf_load_relaxed(&k->direct_until)))
+			(void)interrupt(k, WF_DIRECT_ENDS);
+	}
+}
+
 bool wf_direct_wake(void)
 {
 	return wf_load_seq_cst(&wf_rt.nr_direct) && interrupt_one(WF_DIRECT_SEARCH);
 }
 
-void wf_direct_leave_poller(void)
+void wf_direct_replace(void)
 {
-	wf_fence_seq_cst(&wf_rt.nr_idle);
-	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.nr_direct)))
+	if (wf_load_seq_cst(&wf_rt.nr_idle))
+		return;
+	if (is_poller_needed())
 		(void)interrupt_one(WF_DIRECT_ENDS);
+	else
+		interrupt_late_ones();
 }

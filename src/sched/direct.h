@@ -4,11 +4,13 @@
  *
  * To park costs a server whose only loop is busy three system calls for each wait instead of one: a look, the
  * worker's sleep in the poller, another look. While another worker sleeps in the poller, and so sees to everybody
- * else, a worker with nothing else to run may as well wait where its thread wants to. A bound thread always may.
+ * else, a worker with nothing else to run may as well wait where its thread wants to; and also while nobody waits for a
+ * descriptor, until shortly before the first timer. A bound thread always may.
  */
 #ifndef WF_SCHED_DIRECT_H
 #define WF_SCHED_DIRECT_H
 
+#include "sched/runtime.h"
 #include "sched/worker.h"
 
 /* What kthread.direct says. */
@@ -24,14 +26,22 @@ bool wf_direct_may_begin(void);
 /*
  * True: the caller makes its call with the attention word watched, so that a kick ends it, and then tells
  * wf_direct_end(). A call that was ended for others must not be made again before the thread has parked or run.
- * kind and what are shown in dumps.
+ * *until: when it wants to end, or WF_NEVER; then, when it must, to see to the timers. kind and what are shown in dumps.
  */
-bool wf_direct_begin(enum wf_wait kind, uint64_t what);
+bool wf_direct_begin(enum wf_wait kind, uint64_t what, int64_t *until);
 void wf_direct_end(void);
 
 /* End one direct wait, and pass on the token that the caller holds. False: there is none. */
 bool wf_direct_wake(void);
-/* The last sleeper has left the poller: somebody else must go there. */
-void wf_direct_leave_poller(void);
+void wf_direct_replace(void);
+/*
+ * The caller will not sleep in the poller soon, though it may have been the last one there, or its thread parks: if somebody
+ * must, end a direct wait.
+ */
+WF_INLINE void wf_direct_see_to_poller(void)
+{
+	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.nr_direct)))
+		wf_direct_replace();
+}
 
 #endif

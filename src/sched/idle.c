@@ -271,8 +271,7 @@ static bool sleep_in_poller(struct wf_kthread *k)
 			wf_peer_forget(w);
 		has_napped = haul == HAUL_WARM && now - began >= NAP_NS;
 	}
-	if (wf_fetch_sub(&wf_rt.nr_idle, 1u) == 1)
-		wf_direct_leave_poller();
+	wf_fetch_sub(&wf_rt.nr_idle, 1u);
 	if (woken) {
 		if (k->is_searching)
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);
@@ -302,6 +301,7 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 		if (t) {
 			stop_searching(k);
 			wf_timers_awake();
+			wf_direct_see_to_poller();
 			return t;
 		}
 		/* Give the token up before the look at all queues in sleep_in_poller(). */

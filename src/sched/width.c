@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Wide or narrow; see width.h. */
 #include "sched/width.h"
+#include "sched/direct.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 
@@ -33,6 +34,7 @@ bool wf_width_rest(struct wf_kthread *k)
 	/* our entry before our look at all queues and at the others; pairs with submitters, and with others that come to rest */
 	wf_fence_seq_cst(&w->rests);
 	if (is_another_awake(w) && !wf_idle_is_work_left(w)) {
+		wf_direct_see_to_poller();
 		k->count.rests++;
 		WF_TRACE(k, WF_EV_REST, 0, 0);
 		while (wf_load_seq_cst(&w->rests) && may_rest(w)) {

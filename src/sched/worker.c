@@ -10,6 +10,7 @@
 #include "arch/arch.h"
 #include "base/die.h"
 #include "sched/bind.h"
+#include "sched/direct.h"
 #include "sched/park.h"
 #include "sched/peer.h"
 #include "sched/runtime.h"
@@ -77,6 +78,7 @@ void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place plac
 static void drain_inbox(struct wf_worker *w)
 {
 	struct wf_thread *t = wf_inbox_take(w);
+	bool are_several = t && t->next;
 
 	while (t) {
 		struct wf_thread *next = t->next;
@@ -84,6 +86,12 @@ static void drain_inbox(struct wf_worker *w)
 		wf_worker_push(w, t, WF_PLACE_WOKEN);
 		t = next;
 	}
+	if (!are_several)
+		return;
+	/* Who began to wait directly while we had them saw none of them; pairs with its look at all queues. */
+	wf_fence_seq_cst(&w->rq.nr);
+	if (wf_load_seq_cst(&wf_rt.nr_direct))
+		wf_idle_wake();
 }
 
 /*
@@ -371,6 +379,8 @@ void wf_worker_switch_away(enum wf_prev_action action)
 
 	if (!t && (action == WF_PREV_YIELD || action == WF_PREV_GAVE_WAY))
 		return;
+	if (t && action == WF_PREV_PARK && !w->rq.is_private)
+		wf_direct_see_to_poller();
 	leave(k, action, was_alone);
 	if (WF_UNLIKELY(self->keeps_vectors))
 		switch_with_vectors(k, self, t);

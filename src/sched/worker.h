@@ -47,6 +47,7 @@ struct wf_kthread {
 	/* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
 	uint32_t insys;
 	uint32_t direct;        /* (a) enum wf_direct */
+	int64_t direct_until;   /* (a) when such a wait ends; written before it begins */
 	uint32_t kick_sent;     /* (a) one kick outstanding at most */
 	uint32_t preempt;       /* (a) the monitor wants the CPU for somebody else */
 	uint32_t nr_preempting; /* (a) who are about to say so, and to kick it; see insys.c */

@@ -2,6 +2,8 @@
 /*
  * An event loop that is the only busy thread of its program: its waits may be made in the kernel as they are. Events,
  * times, signals, cancellation and other threads' work must find it all the same, again and again.
+ *
+ * With an argument another thread waits for a descriptor meanwhile, until the end.
  */
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -164,13 +166,13 @@ static void others_need_the_poller(void)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct epoll_event e;
-	pthread_t t;
+	pthread_t t, beside = 0;
 	pid_t peer;
-	int other[2];
+	int other[2], pipe_and_flag[3] = { 0 };
 
 	sigaction(SIGUSR1, &sa, NULL);
 	CHECK_SYS(pipe(ping));
@@ -182,6 +184,9 @@ int main(void)
 	join(start(raises, &nr_signals)); /* threads exist from here on */
 	STORE(&nr_signals, 0);
 	add(ping[0], EPOLLIN, 1);
+	CHECK_SYS(pipe(pipe_and_flag));
+	if (argc > 1)
+		beside = start(reads_one, pipe_and_flag);
 	serve(ROUNDS);
 	ok("thousands of events");
 	join(start(times_out_in_thread, NULL));
@@ -212,6 +217,9 @@ int main(void)
 	CHECK_PT(pthread_cancel(t));
 	CHECK(join(t) == PTHREAD_CANCELED);
 	ok("cancellation");
+	CHECK_EQ(write(pipe_and_flag[1], "x", 1), 1);
+	if (argc > 1)
+		join(beside);
 	CHECK_SYS(kill(peer, SIGKILL));
 	CHECK_EQ(waitpid(peer, NULL, 0), peer);
 	return finish();

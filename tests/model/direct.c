@@ -3,8 +3,8 @@
  * Direct waits: no state in which work is queued or a timer is due, and everybody sleeps, some of them in calls of their
  * threads.
  */
-#include "machine.h"
 #include "model.h"
+#include "reader.h"
 
 #include "tap.h"
 
@@ -34,16 +34,21 @@ static bool is_begun(void *arg)
 }
 
 /* An event loop: its event comes when all others have ended. */
-static void loop(void *arg)
+static void loop_beside_any(void *arg)
 {
-	(void)model_wait(is_other_asleep, NULL, WF_NEVER);
-	has_begun = true;
 	while (!are_others_dead(NULL)) {
 		if (machine_wait_directly(are_others_dead, NULL, WF_NEVER))
 			continue;
 		wf_park_begin(0, WF_WAIT_SLEEP, 0);
 		(void)wf_park(model_now() + WF_MS);
 	}
+}
+
+static void loop(void *arg)
+{
+	(void)model_wait(is_other_asleep, NULL, WF_NEVER);
+	has_begun = true;
+	loop_beside_any(NULL);
 }
 
 static void nothing(void *arg)
@@ -120,6 +125,98 @@ static void setup_neighbour(void)
 	machine_queue(&wf_rt.workers[1], machine_thread(submit_and_hold, t));
 }
 
+/*
+ * While nobody waits for a descriptor or a timer the loop needs no sleeper beside it. Then somebody does, and the other worker
+ * goes on with a thread that computes until that one has got what it waits for.
+ */
+static uint32_t nr_waiting;
+
+static bool is_waited_for(void)
+{
+	return wf_load_seq_cst(&nr_waiting) != 0;
+}
+
+static void wait_for_data(void *arg)
+{
+	(void)wf_fetch_add(&nr_waiting, 1u);
+	reader_reads(NULL);
+	(void)wf_fetch_sub(&nr_waiting, 1u);
+}
+
+static void bring_data(void *arg)
+{
+	model_step();
+	reader_data_comes();
+}
+
+static void setup_beside(void (*wait)(void *))
+{
+	reader_reset(2);
+	reader_driver.has_waiters = is_waited_for;
+	nr_waiting = 0;
+	machine_queue(&wf_rt.workers[0], machine_thread(loop_beside_any, NULL));
+	machine_queue(&wf_rt.workers[1], machine_thread(wait, NULL));
+}
+
+static void setup_new_waiter(void)
+{
+	setup_beside(wait_for_data);
+	machine_queue(&wf_rt.workers[1], machine_thread(hold_worker, NULL));
+	machine_stranger(bring_data, NULL);
+}
+
+static void setup_new_timer(void)
+{
+	setup_beside(sleep_short);
+	machine_queue(&wf_rt.workers[1], machine_thread(hold_worker, NULL));
+}
+
+static int64_t late_by;
+
+static void sleep_long(void *arg)
+{
+	int64_t deadline = model_now() + 30 * WF_MS;
+
+	wf_park_begin(0, WF_WAIT_SLEEP, 0);
+	(void)wf_park(deadline);
+	late_by = model_now() - deadline;
+}
+
+/* A timer that is not near: the loop may wait directly, but not so long. */
+static void setup_far_timer(void)
+{
+	setup_beside(sleep_long);
+	machine_queue(&wf_rt.workers[1], machine_thread(hold_worker, NULL));
+}
+
+static void check_far_timer(void)
+{
+	machine_check();
+	model_expect(late_by < WF_MS, "a sleeper beside a direct wait is late");
+}
+
+/* The other worker has nothing left but to sleep, until it is called away. */
+static void setup_waiter_left(void)
+{
+	setup_beside(wait_for_data);
+	machine_stranger(bring_data, NULL);
+	has_begun = true;
+	submit_from_outside(hold_worker);
+}
+
+/* While the program runs narrow it rests then, instead of sleeping in the poller. */
+static void setup_waiter_rested(void)
+{
+	setup_beside(nothing);
+	wf_rt.width.is_narrow = 1;
+	machine_queue(&wf_rt.workers[1], machine_thread(wait_for_data, NULL));
+	machine_stranger(bring_data, NULL);
+}
+
+static const struct model far_timer = {
+	.setup = setup_far_timer, .check = check_far_timer, .bound = 1, .walks = 20000
+};
+
 #define MODEL(name, b)                                                                             \
 	static const struct model name = {                                                         \
 		.setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000        \
@@ -127,6 +224,10 @@ static void setup_neighbour(void)
 MODEL(submitters, 1);
 MODEL(timer, 1);
 MODEL(neighbour, 1);
+MODEL(new_waiter, 1);
+MODEL(new_timer, 1);
+MODEL(waiter_left, 1);
+MODEL(waiter_rested, 1);
 
 TEST(work_from_outside_ends_a_direct_wait)
 {
@@ -141,4 +242,29 @@ TEST(the_last_sleeper_is_replaced_in_the_poller)
 TEST(work_of_a_busy_worker_ends_a_direct_wait)
 {
 	model_verify(&neighbour);
+}
+
+TEST(who_comes_to_wait_beside_a_direct_wait_has_a_poller)
+{
+	model_verify(&new_waiter);
+}
+
+TEST(a_timer_beside_a_direct_wait_has_a_poller)
+{
+	model_verify(&new_timer);
+}
+
+TEST(a_direct_wait_ends_before_a_timer_that_is_not_near)
+{
+	model_verify(&far_timer);
+}
+
+TEST(who_waited_already_keeps_a_poller)
+{
+	model_verify(&waiter_left);
+}
+
+TEST(a_worker_that_rests_leaves_a_poller)
+{
+	model_verify(&waiter_rested);
 }

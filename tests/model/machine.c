@@ -497,7 +497,7 @@ bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until)
 	struct direct_wait d = { is_over, arg, NULL };
 
 	(void)wf_fetch_and(&self->attention, ~WF_ATT_RESCHED);
-	if (!wf_direct_may_begin() || !wf_direct_begin(WF_WAIT_FD, 0))
+	if (!wf_direct_may_begin() || !wf_direct_begin(WF_WAIT_FD, 0, &until))
 		return false;
 	k = wf_self_kthread();
 	d.kicked = &machine.kicked[k->tid - FIRST_TID];
