@@ -173,7 +173,7 @@ long lx_brief(struct wf_frame *f)
 	wf_timer_init(&self->base.timer, end_brief_call);
 	if (wf_wheel_add(&wf_rt.wheel, &self->base.timer, deadline))
 		wf_timers_first(deadline);
-	wf_direct_see_to_poller();
+	wf_direct_see_to_poller(); /* the thread does not park, and its timer is near */
 	ret = call_once(self, (long)f->nr, args, CALL_HANDED_ON);
 	wf_wheel_cancel(&wf_rt.wheel, &self->base.timer);
 	return broken(self, ret);
