@@ -354,11 +354,16 @@ void wf_fd_found_empty(int fd, uint32_t seq)
 	note_empty(fd, seq, true);
 }
 
+/* Under the entry's lock: since the event with that number nothing has come, and nothing has gone wrong. */
+static bool has_stayed_empty(const struct fd_entry *e, uint32_t seq)
+{
+	return e->is_registered && e->empty_at == seq && e->seq == seq && !e->is_ended;
+}
+
 /* Under the entry's lock. */
 static bool is_empty_tcp(const struct fd_entry *e, uint32_t seq)
 {
-	return e->is_registered && e->empty_at == seq && e->seq == seq && !e->is_ended &&
-	       e->known & KNOWN_PROTOCOL && e->is_tcp;
+	return has_stayed_empty(e, seq) && e->known & KNOWN_PROTOCOL && e->is_tcp;
 }
 
 bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq)
@@ -403,8 +408,7 @@ bool wf_fd_is_quiet(int fd, uint32_t seq)
 	if (!e || wf_load_relaxed(&e->empty_at) != seq)
 		return false;
 	wf_spin_lock(&e->lock);
-	is_quiet = is_empty_tcp(e, seq) || (e->is_surely_empty && e->is_registered &&
-					    e->empty_at == seq && e->seq == seq && !e->is_ended);
+	is_quiet = is_empty_tcp(e, seq) || (e->is_surely_empty && has_stayed_empty(e, seq));
 	wf_spin_unlock(&e->lock);
 	return is_quiet;
 }

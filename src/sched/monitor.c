@@ -5,7 +5,8 @@
  * It preempts a thread whose slice is over while others wait, takes the worker of a kernel thread that is
  * stuck in a call, keeps the coarse clock, and stands in for the poller while no worker sleeps there and none
  * looks for events between its threads.
- * It disarms itself when every worker is idle, so an idle program has no ticks.
+ * It disarms itself when every worker is idle, so an idle program has no ticks. One that is idle for moments only has
+ * the monitor armed again each time, by a signal: that costs more than a look, so it stays armed for a while then.
  */
 #include "sched/park.h"
 #include "sched/poller.h"
@@ -281,6 +282,15 @@ static int64_t next_look(const struct look *l)
 	return with_kernel_tick(WF_MIN(l->due + longest, next_end(l)), l->slice);
 }
 
+/* Armed again so soon after it was disarmed that it had better not been. */
+#define SOON_NS LONGEST_TICK_NS
+
+static void notice_arming(int64_t now)
+{
+	if (wf_load_relaxed(&wf_rt.monitor_armed) && now - wf_rt.disarmed_at < SOON_NS)
+		wf_rt.stays_armed_until = now + SOON_NS;
+}
+
 int64_t wf_monitor_tick(int64_t now)
 {
 	struct look look = { .now = now,
@@ -295,6 +305,7 @@ int64_t wf_monitor_tick(int64_t now)
 		look.due = next;
 	wf_store_relaxed(&wf_rt.coarse_now, now);
 	measure_cycles(now);
+	notice_arming(now);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 		struct wf_worker *w = &wf_rt.workers[i];
 
@@ -317,7 +328,7 @@ int64_t wf_monitor_tick(int64_t now)
 					    : wf_load_relaxed(&wf_rt.nr_searching))
 			wf_worker_pass_wake_on(wf_rt_poll(0));
 	}
-	if (!is_busy && !is_queued) {
+	if (!is_busy && !is_queued && now >= wf_rt.stays_armed_until) {
 		/* Disarm, then look again: a worker that became busy meanwhile saw us armed. */
 		wf_store_seq_cst(&wf_rt.monitor_armed, 0u);
 		for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
@@ -327,6 +338,7 @@ int64_t wf_monitor_tick(int64_t now)
 				    !wf_load_seq_cst(&k->direct)) ||
 				   is_waiting(&wf_rt.workers[i]);
 		}
+		wf_rt.disarmed_at = now;
 		if (!is_busy && wf_load_seq_cst(&wf_rt.nr_idle))
 			return WF_NEVER;
 		if (!is_busy) /* nobody sleeps in the poller: the timers are ours */

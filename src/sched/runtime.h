@@ -85,6 +85,8 @@ struct wf_runtime {
 	uint32_t door_wakes; /* (a) somebody who may not make a carrier asks the door to wake one */
 	uint32_t monitor_armed; /* (a) the door ticks */
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
+	int64_t disarmed_at;    /* the monitor's own, as the next: when it last disarmed itself */
+	int64_t stays_armed_until;
 	uint32_t nr_lazy;       /* (a) kernel threads in a call that left its worker vacant */
 	uint32_t is_clock_lost; /* (a) the poller can be armed no more */
 	int64_t door_told_at;   /* (a) when timers.c last told the door to look earlier */

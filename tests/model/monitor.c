@@ -100,3 +100,48 @@ TEST(events_are_left_to_a_worker_that_polls)
 {
 	model_verify_walk(&events, 100);
 }
+
+static bool is_worker_asleep(void *arg)
+{
+	return wf_rt.nr_idle;
+}
+
+static bool never(void *arg)
+{
+	return false;
+}
+
+static bool stays_armed(void)
+{
+	wf_monitor_arm();
+	(void)look();
+	return wf_load_seq_cst(&wf_rt.monitor_armed);
+}
+
+static void arm_and_look(void *arg)
+{
+	(void)model_wait(is_worker_asleep, NULL, WF_NEVER);
+	model_expect(!stays_armed(), "an idle program has ticks");
+	model_expect(stays_armed(), "armed again at once, and disarmed for that");
+	(void)model_wait(never, NULL, model_now() + 50 * WF_MS);
+	(void)look();
+	model_expect(!wf_load_seq_cst(&wf_rt.monitor_armed),
+		     "a program that has become idle has ticks");
+	(void)model_wait(never, NULL, model_now() + 50 * WF_MS);
+	model_expect(!stays_armed(), "one that is idle for long has ticks after a moment's work");
+	machine_monitor(NULL);
+}
+
+static void setup_moments(void)
+{
+	machine_reset(1);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_door(arm_and_look, NULL);
+}
+
+static const struct model moments = { .setup = setup_moments, .check = machine_check };
+
+TEST(what_is_idle_for_moments_stays_armed)
+{
+	model_verify_walk(&moments, 100);
+}
