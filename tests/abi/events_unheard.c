@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include "check.h"
+#include "tcp.h"
 
 #define NR_UNHEARD 40 /* in a row */
 #define NR_TURNS 30
@@ -124,18 +124,11 @@ static void run_on(const char *kind)
 
 static void on_tcp(void)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(addr);
-	int listener = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0));
+	int fds[2];
 
-	CHECK_SYS(bind(listener, (struct sockaddr *)&addr, sizeof(addr)));
-	CHECK_SYS(listen(listener, 1));
-	CHECK_SYS(getsockname(listener, (struct sockaddr *)&addr, &len));
-	there = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0));
-	CHECK_SYS(connect(there, (struct sockaddr *)&addr, sizeof(addr)));
-	here = (int)CHECK_SYS(accept(listener, NULL, NULL));
-	close(listener);
+	tcp_pair(fds);
+	here = fds[0];
+	there = fds[1];
 	run_on("a TCP connection");
 }
 

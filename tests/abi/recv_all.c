@@ -6,25 +6,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include "check.h"
+#include "tcp.h"
 
 static int sock[2];
-
-static void connect_pair(void)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(addr);
-	int listener = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0));
-
-	CHECK_SYS(bind(listener, (struct sockaddr *)&addr, sizeof(addr)));
-	CHECK_SYS(listen(listener, 1));
-	CHECK_SYS(getsockname(listener, (struct sockaddr *)&addr, &len));
-	sock[1] = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0));
-	CHECK_SYS(connect(sock[1], (struct sockaddr *)&addr, sizeof(addr)));
-	sock[0] = (int)CHECK_SYS(accept(listener, NULL, NULL));
-	close(listener);
-}
 
 static void close_pair(void)
 {
@@ -218,10 +202,10 @@ int main(void)
 	struct sigaction sa = { .sa_handler = on_signal };
 
 	CHECK_SYS(sigaction(SIGUSR1, &sa, NULL));
-	connect_pair();
+	tcp_pair(sock);
 	join(start(receives, NULL));
 	close_pair();
-	connect_pair();
+	tcp_pair(sock);
 	join(start(receives, (void *)1));
 	close_pair();
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
@@ -233,7 +217,7 @@ int main(void)
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, sock));
 	join(start(receives_messages, NULL));
 	close_pair();
-	connect_pair();
+	tcp_pair(sock);
 	join(start(sends_messages, NULL));
 	close_pair();
 	return finish();

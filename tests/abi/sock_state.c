@@ -9,35 +9,11 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include "check.h"
+#include "tcp.h"
 
 #define NR_ROUNDS 3000
 
 static int sock[2]; /* two ends of one TCP connection, made by connect_pair() */
-
-static int listen_on(struct sockaddr_in *addr)
-{
-	socklen_t len = sizeof(*addr);
-	int fd = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0));
-
-	*addr = (struct sockaddr_in){ .sin_family = AF_INET,
-				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	CHECK_SYS(bind(fd, (struct sockaddr *)addr, sizeof(*addr)));
-	CHECK_SYS(listen(fd, 8));
-	CHECK_SYS(getsockname(fd, (struct sockaddr *)addr, &len));
-	return fd;
-}
-
-static void connect_pair(void)
-{
-	struct sockaddr_in addr;
-	int listener = listen_on(&addr);
-
-	sock[1] = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM, 0));
-	CHECK_SYS(connect(sock[1], (struct sockaddr *)&addr, sizeof(addr)));
-	sock[0] = (int)CHECK_SYS(accept(listener, NULL, NULL));
-	close(listener);
-}
 
 static void close_pair(void)
 {
@@ -231,7 +207,7 @@ static void shared_in_turn(void)
 	char c;
 
 	CHECK_SYS(pipe(end));
-	connect_pair();
+	tcp_pair(sock);
 	pid = (pid_t)CHECK_SYS(fork());
 	if (pid == 0) {
 		close(end[1]);
@@ -253,7 +229,7 @@ static void shared_by_readers(void)
 
 	CHECK_SYS(pipe(order));
 	CHECK_SYS(pipe(done));
-	connect_pair();
+	tcp_pair(sock);
 	read_waiting("known to the poller");
 	pid = (pid_t)CHECK_SYS(fork());
 	if (pid == 0) {
@@ -285,7 +261,7 @@ static void end_with_the_data(void)
 	char buf[64];
 
 	for (int i = 0; i < 50; i++) {
-		connect_pair();
+		tcp_pair(sock);
 		read_waiting("known to the poller");
 		CHECK_EQ(send(sock[1], "end", 3, 0), 3);
 		if (i % 2)
@@ -307,7 +283,7 @@ static void urgent_data(void)
 {
 	char buf[64];
 
-	connect_pair();
+	tcp_pair(sock);
 	read_waiting("known to the poller");
 	CHECK_EQ(send(sock[1], "ab", 2, 0), 2);
 	CHECK_EQ(send(sock[1], "!", 1, MSG_OOB), 1);
@@ -325,7 +301,7 @@ static void peeking(void)
 {
 	char buf[64];
 
-	connect_pair();
+	tcp_pair(sock);
 	read_waiting("known to the poller");
 	CHECK_EQ(send(sock[1], "peek", 4, 0), 4);
 	CHECK_EQ(recv(sock[0], buf, sizeof(buf), MSG_PEEK), 4);
@@ -341,7 +317,7 @@ static void reused_number(void)
 	char buf[64];
 	int fds[2], old, below;
 
-	connect_pair();
+	tcp_pair(sock);
 	old = sock[1];
 	CHECK_EQ(write(sock[0], "x", 1), 1);
 	CHECK_EQ(read(old, buf, sizeof(buf)), 1);
@@ -361,13 +337,13 @@ static void reused_number(void)
 
 static void *all(void *arg)
 {
-	connect_pair();
+	tcp_pair(sock);
 	told_by_itself();
 	told_by_a_child();
 	told_by_a_copy_sent_away();
 	told_by_a_duplicate();
 	close_pair();
-	connect_pair();
+	tcp_pair(sock);
 	ping_pong();
 	close_pair();
 	shared_in_turn();
