@@ -13,7 +13,7 @@
 
 #define NR_ROUNDS 3000
 
-static int sock[2]; /* two ends of one TCP connection, made by connect_pair() */
+static int sock[2]; /* two ends of one TCP connection, made by tcp_pair() */
 
 static void close_pair(void)
 {
