@@ -14,6 +14,7 @@
 
 #include "cmd.h"
 #include "models.h"
+#include "numbers.h"
 
 #define CONNECTIONS_MAX 500000
 #define SECONDS_MIN 0.05
@@ -45,21 +46,6 @@ static int refuse(const char *option, const char *wants, const char *got)
 	return WF_EXIT_REFUSED;
 }
 
-static bool parse_int(const char *text, int min, int max, int *out)
-{
-	char *end;
-	long value;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno || *end || value < min || value > max)
-		return false;
-	*out = (int)value;
-	return true;
-}
-
 static bool parse_seconds(const char *text, double *out)
 {
 	char *end;
@@ -77,7 +63,7 @@ static bool parse_seconds(const char *text, double *out)
 static bool add_connections(struct wf_models *m, const char *item)
 {
 	return m->nr_connections < WF_MODELS_CONNECTIONS_MAX &&
-	       parse_int(item, 1, CONNECTIONS_MAX, &m->connections[m->nr_connections++]);
+	       wf_numbers_parse(item, 1, CONNECTIONS_MAX, &m->connections[m->nr_connections++]);
 }
 
 static bool add_model(struct wf_models *m, const char *item)
@@ -132,11 +118,11 @@ static int take_option(struct models_options *o, int c)
 			return refuse("--seconds", "a number from 0.05 to 60", optarg);
 		return 0;
 	case 'r':
-		if (!parse_int(optarg, 1, WF_MODELS_ROUNDS_MAX, &o->m.nr_rounds))
+		if (!wf_numbers_parse(optarg, 1, WF_MODELS_ROUNDS_MAX, &o->m.nr_rounds))
 			return refuse("--rounds", "a number from 1 to 100", optarg);
 		return 0;
 	case 'b':
-		if (!parse_int(optarg, 1, SIZE_MAX_BYTES, &o->m.size_bytes))
+		if (!wf_numbers_parse(optarg, 1, SIZE_MAX_BYTES, &o->m.size_bytes))
 			return refuse("--size", "a number from 1 to 4096", optarg);
 		return 0;
 	case 'm':

@@ -21,10 +21,11 @@ struct wf_cmd {
 	int (*main)(int argc, char **argv);
 };
 
-extern const struct wf_cmd wf_run_cmd;    /* run.c */
-extern const struct wf_cmd wf_dump_cmd;   /* dump.c */
-extern const struct wf_cmd wf_doctor_cmd; /* doctor.c */
-extern const struct wf_cmd wf_bench_cmd;  /* bench.c */
+extern const struct wf_cmd wf_run_cmd;     /* run.c */
+extern const struct wf_cmd wf_dump_cmd;    /* dump.c */
+extern const struct wf_cmd wf_doctor_cmd;  /* doctor.c */
+extern const struct wf_cmd wf_bench_cmd;   /* bench.c */
+extern const struct wf_cmd wf_compare_cmd; /* compare/compare.c */
 
 /* Prints "weft: MESSAGE" as one line; control characters of hostile names do not reach it. */
 __attribute__((format(printf, 1, 2))) void wf_cmd_error(const char *format, ...);

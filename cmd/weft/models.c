@@ -5,20 +5,16 @@
  * Called by: bench.c. The models take turns within each round, so that whatever else the machine does meets all of
  * them; a round of one model is a process of its own, as start-up decides much (placement, memory).
  */
-#include <errno.h>
-#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "beside.h"
 #include "cmd.h"
-#include "machine.h"
 #include "models.h"
-#include "text.h"
+#include "numbers.h"
 
 #define FILES_SPARE 64 /* descriptors that are no connections */
 
@@ -107,50 +103,22 @@ static bool raise_files(int connections)
 	return true;
 }
 
-static void describe_machine(char *out, size_t bytes)
-{
-	const struct wf_machine live = { "" };
-	static char text[8192];
-	char cpu[128] = "", *at;
-	struct utsname name;
-
-	(void)uname(&name);
-	if (wf_machine_read(&live, "/proc/cpuinfo", text, sizeof(text)) > 0 &&
-	    (at = strstr(text, "model name")) && (at = strchr(at, ':'))) {
-		at[strcspn(at, "\n")] = '\0';
-		snprintf(cpu, sizeof(cpu), ", %s", at + 1 + strspn(at + 1, " \t"));
-	}
-	snprintf(text, sizeof(text), "%s %.100s%s", name.sysname, name.release, cpu);
-	wf_text_clean(out, bytes, text);
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double median_of(const struct wf_models_row *row, int metric)
 {
 	double values[WF_MODELS_ROUNDS_MAX];
-	int nr = 0;
 
-	for (int i = 0; i < row->nr_samples; i++) {
-		if (!isnan(row->samples[i].value[metric]))
-			values[nr++] = row->samples[i].value[metric];
-	}
-	if (nr == 0)
-		return NAN;
-	qsort(values, (size_t)nr, sizeof(values[0]), compare);
-	return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
+	for (int i = 0; i < row->nr_samples; i++)
+		values[i] = row->samples[i].value[metric];
+	return wf_numbers_median(values, (size_t)row->nr_samples);
 }
 
 static void progress(int round, const struct wf_models *m, const struct wf_models_row *row)
 {
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[Kround %d of %d: %s, %d connections", round + 1,
-			m->nr_rounds, row->model->label, row->connections);
+	char now[160];
+
+	snprintf(now, sizeof(now), "%s, %d connections", row->model->label, row->connections);
+	wf_numbers_progress(round * m->nr_rows + (int)(row - m->rows), m->nr_rounds * m->nr_rows,
+			    now);
 }
 
 bool wf_models_measure(struct wf_models *m)
@@ -168,7 +136,7 @@ bool wf_models_measure(struct wf_models *m)
 		wf_cmd_error("bench: out of memory");
 		return false;
 	}
-	describe_machine(m->machine, sizeof(m->machine));
+	wf_numbers_machine(m->machine, sizeof(m->machine));
 	choose_cpus(m);
 	for (int i = 0; i < m->nr_rows; i++) {
 		m->rows[i].connections = m->connections[i / m->nr_models];
@@ -186,8 +154,7 @@ bool wf_models_measure(struct wf_models *m)
 				row->nr_samples++;
 		}
 	}
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
+	wf_numbers_progress_end();
 	for (int i = 0; i < m->nr_rows; i++) {
 		for (int metric = 0; metric < WF_MODELS_NR_METRICS; metric++)
 			m->rows[i].median.value[metric] = median_of(&m->rows[i], metric);

@@ -99,8 +99,6 @@ void wf_models_show_table(const struct wf_models *m);
 void wf_models_show_json(const struct wf_models *m);
 /* What the server and the load run on, and how long, in words. */
 void wf_models_describe(const struct wf_models *m, char *out, size_t bytes);
-/* "12,345", "1.23", or "-". */
-const char *wf_models_number(char out[32], double value);
 void wf_models_svg_write(const struct wf_models *m, FILE *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "models.h"
+#include "numbers.h"
 #include "text.h"
 
 /* Order as in enum wf_models_metric. */
@@ -18,29 +19,6 @@ static const char *const json_names[WF_MODELS_NR_METRICS] = {
 	"memory_bytes_per_connection",
 	"load_cpus",
 };
-
-const char *wf_models_number(char out[32], double value)
-{
-	char digits[32];
-	size_t len, used = 0;
-
-	if (!isfinite(value)) {
-		strcpy(out, "-");
-		return out;
-	}
-	if (fabs(value) < 99.5) {
-		snprintf(out, 32, fabs(value) < 9.995 ? "%.2f" : "%.1f", value);
-		return out;
-	}
-	len = (size_t)snprintf(digits, sizeof(digits), "%.0f", value);
-	for (size_t i = 0; i < len && used < 30; i++) {
-		if (i > 0 && (len - i) % 3 == 0 && digits[i - 1] != '-')
-			out[used++] = ',';
-		out[used++] = digits[i];
-	}
-	out[used] = '\0';
-	return out;
-}
 
 void wf_models_describe(const struct wf_models *m, char *out, size_t bytes)
 {
@@ -79,8 +57,8 @@ static void print_row(const struct wf_models *m, const struct wf_models_row *row
 	if (isfinite(v[WF_MODELS_PER_CPU_S] / base))
 		snprintf(ratio, sizeof(ratio), "%.2fx", v[WF_MODELS_PER_CPU_S] / base);
 	for (int i = WF_MODELS_RATE; i <= WF_MODELS_SWITCHES; i++)
-		wf_models_number(text[i], v[i]);
-	wf_models_number(text[WF_MODELS_MEMORY], v[WF_MODELS_MEMORY] / 1024);
+		wf_numbers_text(text[i], v[i]);
+	wf_numbers_text(text[WF_MODELS_MEMORY], v[WF_MODELS_MEMORY] / 1024);
 	printf("%-20s %9s %10s %7s %9s %9s %9s %9s %9s %9s\n", row->model->label,
 	       text[WF_MODELS_RATE], text[WF_MODELS_PER_CPU_S], ratio, text[WF_MODELS_P50],
 	       text[WF_MODELS_P99], text[WF_MODELS_P999], text[WF_MODELS_CALLS],

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "models.h"
+#include "numbers.h"
 
 #define LABEL_WIDTH 160
 #define COLUMN_WIDTH 370
@@ -107,7 +108,7 @@ static void draw_bar(FILE *out, const struct wf_models_row *row, const struct pa
 			x, y, max > 0 && value > 0 ? fmax(1, value / max * BAR_WIDTH) : 1,
 			BAR_HEIGHT, row->model->is_woven ? COLOUR_WEFT : COLOUR);
 	put_text(out, x + 6 + (max > 0 && value > 0 ? value / max * BAR_WIDTH : 0),
-		 y + BAR_HEIGHT - 2, "class=\"n\"", wf_models_number(number, value / p->unit));
+		 y + BAR_HEIGHT - 2, "class=\"n\"", wf_numbers_text(number, value / p->unit));
 }
 
 /* A line from p50 to p99.9, with a dot, a long and a short tick. */
@@ -122,7 +123,7 @@ static void draw_span(FILE *out, const struct wf_models_row *row, double x, doub
 		double value = row->median.value[WF_MODELS_P50 + i];
 
 		at[i] = x + 5 + (range > 0 ? log(value / min) / range * (BAR_WIDTH - 10) : 0);
-		wf_models_number(number[i], value);
+		wf_numbers_text(number[i], value);
 	}
 	fprintf(out,
 		"<path d=\"M%.1f %.1fH%.1f\" stroke=\"%s\" stroke-width=\"3\"/>"
