@@ -58,13 +58,16 @@ static const char run_help[] =
 	"                 auto, always or never: whether waits for shared futexes, children and the\n"
 	"                 disk go to a ring of io_uring instead of holding a kernel thread each\n"
 	"                 (default: auto, when there are many)\n"
+	"  --model MODEL  1:1, 1:N or M:N: a kernel thread for each thread (as without weft), one for all,\n"
+	"                 or as many as there are workers (default: M:N); to compare them\n"
 	"  --children=no  what PROGRAM executes runs without weft (default: yes, under weft as well)\n"
 	"  --help         show this text\n"
 	"\n"
 	"Environment:\n"
 	"  WEFT=0         run the program as if weft were not there\n"
 	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
-	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING, WEFT_CHILDREN\n"
+	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING, WEFT_CHILDREN,\n"
+	"  WEFT_MODEL\n"
 	"                 what the options set; an option wins\n"
 	"\n"
 	"Exit status: that of PROGRAM; 125 if weft refuses or fails, 126 if PROGRAM cannot be\n"
@@ -73,7 +76,7 @@ static const char run_help[] =
 struct run_options {
 	unsigned long workers, slice_us; /* 0: not given */
 	bool has_stats, has_seed;
-	const char *trace, *children, *io_uring;
+	const char *trace, *children, *io_uring, *model;
 	unsigned long long seed;
 };
 
@@ -151,6 +154,16 @@ static int take_children(struct run_options *o, const char *name, const char *te
 	return 0;
 }
 
+static int take_model(struct run_options *o, const char *name, const char *text)
+{
+	if (strcmp(text, "1:1") && strcmp(text, "1:N") && strcmp(text, "M:N")) {
+		wf_cmd_error("run: %s takes 1:1, 1:N or M:N, not '%s'", name, text);
+		return WF_EXIT_REFUSED;
+	}
+	o->model = text;
+	return 0;
+}
+
 static int take_trace(struct run_options *o, const char *name, const char *text)
 {
 	if (!*text) {
@@ -172,6 +185,7 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		{ "slice", required_argument, NULL, 'q' },
 		{ "io-uring", required_argument, NULL, 'u' },
 		{ "children", required_argument, NULL, 'c' },
+		{ "model", required_argument, NULL, 'm' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -202,6 +216,9 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		case 'c':
 			ret = take_children(out, "--children", optarg);
 			break;
+		case 'm':
+			ret = take_model(out, "--model", optarg);
+			break;
 		case 'h':
 			fputs(run_help, stdout);
 			*out_done = true;
@@ -212,6 +229,11 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 	}
 	if (!ret && optind == argc) {
 		wf_cmd_error("run: which program? see 'weft help run'");
+		return WF_EXIT_REFUSED;
+	}
+	if (!ret && out->model && !strcmp(out->model, "1:N") && out->workers > 1) {
+		wf_cmd_error("run: --model 1:N has one worker, and --workers wants %lu",
+			     out->workers);
 		return WF_EXIT_REFUSED;
 	}
 	return ret;
@@ -230,6 +252,7 @@ static int parse_environment(struct run_options *out)
 		{ "WEFT_SLICE", take_slice, out->slice_us != 0 },
 		{ "WEFT_IO_URING", take_io_uring, out->io_uring != NULL },
 		{ "WEFT_CHILDREN", take_children, out->children != NULL },
+		{ "WEFT_MODEL", take_model, out->model != NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -368,6 +391,8 @@ static void set_environment(const struct run_options *o, const char *library)
 		set_or_die("WEFT_IO_URING", o->io_uring);
 	if (o->children)
 		set_or_die("WEFT_CHILDREN", o->children);
+	if (o->model)
+		set_or_die("WEFT_MODEL", o->model);
 }
 
 static int exec_failed(const char *name)
@@ -411,12 +436,16 @@ static int run_main(int argc, char **argv)
 	if (ret || is_done)
 		return ret;
 	argv += optind;
-	if (weft && strcmp(weft, "0") == 0) {
-		execvp(argv[0], argv);
-		return exec_failed(argv[0]);
+	if (!weft || strcmp(weft, "0")) {
+		ret = parse_environment(&o);
+		if (ret)
+			return ret;
+		if (!o.model || strcmp(o.model, "1:1"))
+			return run_woven(&o, argv);
+		set_or_die("WEFT", "0"); /* for its children, too */
 	}
-	ret = parse_environment(&o);
-	return ret ? ret : run_woven(&o, argv);
+	execvp(argv[0], argv);
+	return exec_failed(argv[0]);
 }
 
 const struct wf_cmd wf_run_cmd = {

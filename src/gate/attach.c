@@ -152,6 +152,17 @@ static enum lx_ring_mode ring_mode(void)
 	return wf_env_is(text, "never") ? LX_RING_NEVER : LX_RING_AUTO;
 }
 
+static bool is_one_to_many(void)
+{
+	const char *text = env_of("WEFT_MODEL");
+
+	if (!text || !*text || wf_env_is(text, "M:N"))
+		return false;
+	if (!wf_env_is(text, "1:N"))
+		say("ignoring a bad value of ", "WEFT_MODEL");
+	return wf_env_is(text, "1:N");
+}
+
 static const char *why_not(int error)
 {
 	switch (error) {
@@ -215,6 +226,9 @@ static void prepare(void)
 	lx_config.is_shuffled = seed && *seed;
 	lx_config.slice_us = (uint32_t)number_of("WEFT_SLICE", WF_MAX_SLICE_US);
 	lx_config.ring = ring_mode();
+	lx_config.keeps_worker = is_one_to_many();
+	if (lx_config.keeps_worker)
+		lx_config.nr_workers = 1;
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
 	lx_config.prepare = patch_all;

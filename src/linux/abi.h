@@ -384,6 +384,7 @@ enum lx_ring_mode {
 
 struct lx_config {
 	uint32_t nr_workers; /* 0: as many as processors */
+	bool keeps_worker;   /* see struct wf_runtime */
 	uint64_t seed;
 	bool is_shuffled;       /* random schedules, from the seed */
 	uint32_t slice_us;      /* 0: the usual one */

@@ -201,6 +201,7 @@ bool lx_start(void)
 	lx.on_exit = lx_config.on_exit;
 	wf_rt.seed = lx_config.seed;
 	wf_rt.is_shuffled = lx_config.is_shuffled;
+	wf_rt.keeps_worker = lx_config.keeps_worker;
 	if (lx_config.slice_us)
 		wf_rt.slice_ns = WF_MAX(lx_config.slice_us, WF_MIN_SLICE_US) * WF_US;
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);

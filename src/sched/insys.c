@@ -23,7 +23,7 @@ void wf_call_enter(bool certain)
 	if (WF_UNLIKELY(!w)) /* bound: nobody waits for its kernel thread */
 		return;
 	wf_store_relaxed(&w->calls, w->calls + 1);
-	if (!certain) {
+	if (!certain || wf_rt.keeps_worker) {
 		wf_store_release(&k->insys, 1u);
 		return;
 	}
@@ -43,6 +43,10 @@ void wf_call_enter_lazy(void)
 
 	if (WF_UNLIKELY(!w)) /* bound */
 		return;
+	if (wf_rt.keeps_worker) {
+		wf_call_enter(false);
+		return;
+	}
 	wf_store_relaxed(&w->calls, w->calls + 1);
 	k->is_lazy = true;
 	wf_fetch_add(&wf_rt.nr_lazy, 1u);
@@ -58,7 +62,8 @@ bool wf_call_retake(struct wf_worker *w)
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
 	uint32_t one = 1;
 
-	if (!k || wf_load_acquire(&k->worker) != w || !wf_cas(&k->insys, &one, 2u))
+	if (!k || wf_rt.keeps_worker || wf_load_acquire(&k->worker) != w ||
+	    !wf_cas(&k->insys, &one, 2u))
 		return false;
 	wf_step();
 	/* Only now does k's worker stay what it is: between the look and the CAS, k may have changed it. */

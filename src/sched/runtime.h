@@ -106,6 +106,7 @@ struct wf_runtime {
 	int64_t measured_at;      /* monitor only */
 	int64_t kernel_tick_ns; /* (p) how often the kernel interrupts a busy processor; 0: not known */
 	bool is_realtime;       /* (p) the whole process was when it began: FIFO, RR */
+	bool keeps_worker; /* (p) a call that blocks hands no worker on: threads share one kernel thread */
 };
 
 /* Alternate stack of each kernel thread: a signal frame with the largest FPU state, twice, and room to work. */

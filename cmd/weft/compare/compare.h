@@ -2,8 +2,7 @@
 /*
  * `weft compare`: the user's own command, natively and under weft in turn.
  *
- * Files: compare.c (options, rounds), keeper.c (a process that owns all that one run starts), one_run.c (what one run
- * used), port.c (where a server listens), show.c (table, JSON, verdict).
+ * Files: compare.c (options, rounds), one_run.c (what one run used), port.c (where a server listens), show.c (table, JSON, verdict).
  */
 #ifndef WF_COMPARE_H
 #define WF_COMPARE_H
@@ -14,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "keeper.h"
 #include "numbers.h"
 
 #define WF_COMPARE_ROUNDS_MAX WF_NUMBERS_MAX
@@ -62,36 +62,6 @@ struct wf_compare {
 	char failure[400];  /* why the comparison ended early */
 	bool is_refused;    /* that was weft's own refusal */
 };
-
-/* --- keeper.c --- */
-
-struct wf_keeper {
-	pid_t pid;     /* the keeper */
-	pid_t program; /* what it runs; the leader of a session of its own */
-	int report;    /* becomes readable when all is over */
-};
-
-struct wf_keeper_report {
-	int64_t wall_ns; /* until the program ended */
-	int64_t cpu_ns;
-	int64_t switches;
-	int64_t memory_bytes;
-	int status;
-};
-
-/*
- * Start argv in a process that adopts and ends all that it leaves behind. -1 with errno. The program's standard output and
- * error go to the two descriptors.
- */
-int wf_keeper_start(struct wf_keeper *out, char **argv, int in, int out_fd, int err_fd);
-/* Tell the program to end (SIGTERM), and after a while end it. */
-void wf_keeper_stop(const struct wf_keeper *k);
-/* When `report` is readable. False: the keeper was killed. The keeper is waited for. */
-bool wf_keeper_take(struct wf_keeper *k, struct wf_keeper_report *out);
-/* End everything at once. */
-void wf_keeper_kill(struct wf_keeper *k);
-/* Kernel threads of the program's session now. all: of its children, too, which takes longer. */
-int wf_keeper_kthreads(const struct wf_keeper *k, bool all);
 
 /* --- port.c --- */
 

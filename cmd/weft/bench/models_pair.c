@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "machine.h"
-#include "models.h"
+#include "bench/models.h"
 #include "text.h"
 
 #define START_MS 60000   /* a server that does not say its port by then hangs */

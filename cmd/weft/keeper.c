@@ -3,8 +3,10 @@
  * A process between us and one run: it becomes the reaper of all that the program starts, so that what they used can be
  * told when it is over, and so that nothing is left.
  *
- * Used by: one_run.c. Invariant: when the keeper has reported, nothing that the program started lives.
+ * See keeper.h. Invariant: when the keeper has reported, nothing that the program started lives.
  */
+#include "keeper.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +22,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "compare/compare.h"
 
 #define GRACE_MS 10000 /* for a server that was told to end */
 

@@ -13,7 +13,7 @@
 
 #include "beside.h"
 #include "cmd.h"
-#include "models.h"
+#include "bench/models.h"
 #include "numbers.h"
 
 #define FILES_SPARE 64 /* descriptors that are no connections */

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * `weft bench`: measurements that need nothing but an installed weft.
- *
- * Called by: main.c. Invariant: a benchmark is one row of the table below.
- */
+/* The options of `weft bench io-models`; see models.h. Called by: bench.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -13,32 +9,14 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "models.h"
+#include "bench/bench.h"
+#include "bench/models.h"
 #include "numbers.h"
 
 #define CONNECTIONS_MAX 500000
 #define SECONDS_MIN 0.05
 #define SECONDS_MAX 60
 #define SIZE_MAX_BYTES 4096 /* bench/echo */
-
-static const char bench_help[] =
-	"Usage: weft bench BENCHMARK [OPTION]...\n"
-	"\n"
-	"Benchmarks:\n"
-	"  io-models   the same TCP echo served by blocking threads on NPTL and under weft, a busy\n"
-	"              loop, poll, epoll and io_uring: one table, and one picture\n"
-	"\n"
-	"Options of io-models:\n"
-	"  --connections N[,N]...  how many connections (default: 50,1000)\n"
-	"  --seconds N             length of each measurement, 0.05 to 60 (default: 1)\n"
-	"  --rounds N              how often each is repeated, in turn, 1 to 100 (default: 3)\n"
-	"  --size N                bytes of a message, 1 to 4096 (default: 64)\n"
-	"  --models NAME[,NAME]... of threads, spin, poll, epoll, io_uring, weft (default: all)\n"
-	"  --svg FILE              write the picture to FILE\n"
-	"  --json                  print JSON\n"
-	"  --help                  show this text\n"
-	"\n"
-	"Exit status: 0, also if this kernel lacks a model; 1 if a server failed; 125 if weft fails.\n";
 
 static int refuse(const char *option, const char *wants, const char *got)
 {
@@ -229,7 +207,7 @@ static int run_models(struct models_options *o)
 	return ret;
 }
 
-static int models_main(int argc, char **argv)
+int wf_bench_io_models_main(int argc, char **argv)
 {
 	struct models_options o = { .m = { .connections = { 50, 1000 },
 					   .nr_connections = 2,
@@ -244,44 +222,8 @@ static int models_main(int argc, char **argv)
 	if (ret)
 		return ret;
 	if (o.is_help) {
-		fputs(bench_help, stdout);
+		wf_bench_help();
 		return 0;
 	}
 	return run_models(&o);
 }
-
-static const struct {
-	const char *name;
-	int (*main)(int argc, char **argv);
-} benchmarks[] = {
-	{ "io-models", models_main },
-};
-
-static int bench_main(int argc, char **argv)
-{
-	if (argc < 2) {
-		wf_cmd_error("bench: which benchmark? see 'weft help bench'");
-		return WF_EXIT_REFUSED;
-	}
-	if (strcmp(argv[1], "--help") == 0) {
-		fputs(bench_help, stdout);
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
-		if (strcmp(argv[1], benchmarks[i].name) == 0)
-			return benchmarks[i].main(argc - 1, argv + 1);
-	}
-	if (strncmp(argv[1], "--", 2) == 0)
-		wf_cmd_error("bench: which benchmark? options come after its name; see 'weft help "
-			     "bench'");
-	else
-		wf_cmd_error("bench: no benchmark '%s'; see 'weft help bench'", argv[1]);
-	return WF_EXIT_REFUSED;
-}
-
-const struct wf_cmd wf_bench_cmd = {
-	.name = "bench",
-	.summary = "measure weft against other ways to serve",
-	.help = bench_help,
-	.main = bench_main,
-};

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "models.h"
+#include "bench/models.h"
 #include "numbers.h"
 #include "text.h"
 

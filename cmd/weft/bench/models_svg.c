@@ -7,10 +7,10 @@
  * bar shows stands next to it.
  */
 #include <math.h>
-#include <string.h>
 
-#include "models.h"
+#include "bench/models.h"
 #include "numbers.h"
+#include "svg.h"
 
 #define LABEL_WIDTH 160
 #define COLUMN_WIDTH 370
@@ -20,8 +20,6 @@
 #define HEAD_HEIGHT 84
 #define TITLE_HEIGHT 34
 #define PANEL_GAP 14
-#define COLOUR "#8a9bb0"
-#define COLOUR_WEFT "#c2410c"
 
 static const struct panel {
 	const char *title;
@@ -40,35 +38,6 @@ static const struct panel {
 };
 
 #define NR_PANELS (sizeof(panels) / sizeof(panels[0]))
-
-static void put_escaped(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			fputc(*text, out);
-		}
-	}
-}
-
-static void put_text(FILE *out, double x, double y, const char *attributes, const char *text)
-{
-	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-	put_escaped(out, text);
-	fputs("</text>\n", out);
-}
 
 static const struct wf_models_row *row_at(const struct wf_models *m, int column, int model)
 {
@@ -106,16 +75,16 @@ static void draw_bar(FILE *out, const struct wf_models_row *row, const struct pa
 		fprintf(out,
 			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
 			x, y, max > 0 && value > 0 ? fmax(1, value / max * BAR_WIDTH) : 1,
-			BAR_HEIGHT, row->model->is_woven ? COLOUR_WEFT : COLOUR);
-	put_text(out, x + 6 + (max > 0 && value > 0 ? value / max * BAR_WIDTH : 0),
-		 y + BAR_HEIGHT - 2, "class=\"n\"", wf_numbers_text(number, value / p->unit));
+			BAR_HEIGHT, row->model->is_woven ? WF_SVG_COLOUR_WEFT : WF_SVG_COLOUR);
+	wf_svg_text(out, x + 6 + (max > 0 && value > 0 ? value / max * BAR_WIDTH : 0),
+		    y + BAR_HEIGHT - 2, "class=\"n\"", wf_numbers_text(number, value / p->unit));
 }
 
 /* A line from p50 to p99.9, with a dot, a long and a short tick. */
 static void draw_span(FILE *out, const struct wf_models_row *row, double x, double y, double min,
 		      double max)
 {
-	const char *colour = row->model->is_woven ? COLOUR_WEFT : COLOUR;
+	const char *colour = row->model->is_woven ? WF_SVG_COLOUR_WEFT : WF_SVG_COLOUR;
 	double at[3], range = log(max / min), middle = y + BAR_HEIGHT / 2.0;
 	char number[3][32], text[110];
 
@@ -132,7 +101,7 @@ static void draw_span(FILE *out, const struct wf_models_row *row, double x, doub
 		at[0], middle, at[2], colour, at[0], middle, colour, at[1], middle - 6, at[2],
 		middle - 3, colour);
 	snprintf(text, sizeof(text), "%s / %s / %s", number[0], number[1], number[2]);
-	put_text(out, x + BAR_WIDTH + 8, y + BAR_HEIGHT - 2, "class=\"n\"", text);
+	wf_svg_text(out, x + BAR_WIDTH + 8, y + BAR_HEIGHT - 2, "class=\"n\"", text);
 }
 
 static void draw_panel(const struct wf_models *m, FILE *out, const struct panel *p, int column,
@@ -145,7 +114,7 @@ static void draw_panel(const struct wf_models *m, FILE *out, const struct panel 
 		const struct wf_models_row *row = row_at(m, column, i);
 
 		if (row->nr_samples == 0)
-			put_text(out, x + 4, y + BAR_HEIGHT - 2, "class=\"n\"", "not measured");
+			wf_svg_text(out, x + 4, y + BAR_HEIGHT - 2, "class=\"n\"", "not measured");
 		else if (p->is_latency)
 			draw_span(out, row, x, y, min, max);
 		else
@@ -158,10 +127,10 @@ static void draw_panel(const struct wf_models *m, FILE *out, const struct panel 
 static void draw_labels(const struct wf_models *m, FILE *out, double y)
 {
 	for (int i = 0; i < m->nr_models; i++, y += LINE_HEIGHT)
-		put_text(out, LABEL_WIDTH - 8, y + BAR_HEIGHT - 2,
-			 m->models[i]->is_woven ? "class=\"l\" font-weight=\"bold\""
-						: "class=\"l\"",
-			 m->models[i]->label);
+		wf_svg_text(out, LABEL_WIDTH - 8, y + BAR_HEIGHT - 2,
+			    m->models[i]->is_woven ? "class=\"l\" font-weight=\"bold\""
+						   : "class=\"l\"",
+			    m->models[i]->label);
 }
 
 void wf_models_svg_write(const struct wf_models *m, FILE *out)
@@ -173,31 +142,22 @@ void wf_models_svg_write(const struct wf_models *m, FILE *out)
 
 	if (width < 900)
 		width = 900; /* the line that says what was measured */
-	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
-		"<style>.l{text-anchor:end}.n{fill:#444;font-size:11px}.t{font-size:13px;"
-		"font-weight:bold}</style>\n"
-		"<title>TCP echo by I/O model</title>\n"
-		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-		width, height, width, height, width, height);
-	put_text(out, 16, 26, "font-size=\"18\" font-weight=\"bold\"", "TCP echo by I/O model");
+	wf_svg_begin(out, width, height, "TCP echo by I/O model");
 	wf_models_describe(m, text, sizeof(text));
-	put_text(out, 16, 46, "class=\"n\"", text);
+	wf_svg_text(out, 16, 46, "class=\"n\"", text);
 	for (int column = 0; column < m->nr_connections; column++) {
 		snprintf(text, sizeof(text), "%d connection%s", m->connections[column],
 			 m->connections[column] == 1 ? "" : "s");
-		put_text(out, LABEL_WIDTH + column * COLUMN_WIDTH, 74,
-			 "font-size=\"15\" font-weight=\"bold\"", text);
+		wf_svg_text(out, LABEL_WIDTH + column * COLUMN_WIDTH, 74,
+			    "font-size=\"15\" font-weight=\"bold\"", text);
 	}
 	for (size_t i = 0; i < NR_PANELS; i++) {
 		double y = HEAD_HEIGHT + (double)i * panel_height;
 
-		put_text(out, 16, y + 18, "class=\"t\"", panels[i].title);
+		wf_svg_text(out, 16, y + 18, "class=\"t\"", panels[i].title);
 		draw_labels(m, out, y + TITLE_HEIGHT);
 		for (int column = 0; column < m->nr_connections; column++)
 			draw_panel(m, out, &panels[i], column, y + TITLE_HEIGHT);
 	}
-	fputs("</svg>\n", out);
+	wf_svg_end(out);
 }

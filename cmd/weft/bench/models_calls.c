@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "models.h"
+#include "bench/models.h"
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 #define SETTLE_CALLS(nr_threads) (1000 + 10 * (nr_threads))

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `weft bench models`: one program of threads with a kernel thread for each (1:1), one for all (1:N), and some (M:N).
+ * Called by: bench.c.
+ */
+#include "bench/bench.h"
+#include "bench/grid.h"
+#include "cmd.h"
+
+#define HELPER "bench-threads"
+
+int wf_bench_threading_main(int argc, char **argv)
+{
+	static const struct wf_grid_side sides[] = {
+		{ "1:1", "1:1, NPTL", { NULL } },
+		{ "1:N", "1:N", { "--model", "1:N" } },
+		{ "M:N", "M:N, weft", { "--model", "M:N" } },
+	};
+	static char program[PATH_MAX];
+	static struct wf_grid_row rows[] = {
+		{ "compute", "8 threads compute", "ms", { program, "compute", "8" } },
+		{ "wait", "1,000 pairs wait 20 times", "ms", { program, "wait", "1000" } },
+		{ "mixed", "100 pairs do both", "ms", { program, "mixed", "100" } },
+		{ "create", "create, run, destroy", "ns", { program, "create" } },
+		{ "pingpong", "semaphore round trip", "ns", { program, "pingpong-sem" } },
+		{ "memory", "memory of a waiting thread", "KiB", { program, "memory" } },
+	};
+	struct wf_grid g = { .benchmark = "models",
+			     .title = "Threading models",
+			     .rows = rows,
+			     .nr_rows = sizeof(rows) / sizeof(rows[0]),
+			     .sides = sides,
+			     .nr_sides = 3,
+			     .nr_rounds = 3 };
+	bool is_done = false;
+	int ret = wf_grid_parse(&g, argc, argv, &is_done);
+
+	if (ret || is_done)
+		return ret;
+	return wf_grid_find(HELPER, program) ? wf_grid_run(&g) : WF_EXIT_REFUSED;
+}
