@@ -2,7 +2,7 @@
 /* See svg.h. */
 #include "svg.h"
 
-static void put_escaped(FILE *out, const char *text)
+void wf_svg_escaped(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		switch (*text) {
@@ -24,18 +24,23 @@ static void put_escaped(FILE *out, const char *text)
 	}
 }
 
+void wf_svg_prolog(FILE *out)
+{
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
+}
+
 void wf_svg_begin(FILE *out, int width, int height, const char *title)
 {
 	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
 		"<style>.l{text-anchor:end}.n{fill:#444;font-size:11px}.t{font-size:13px;"
 		"font-weight:bold}</style>\n"
 		"<title>",
 		width, height, width, height);
-	put_escaped(out, title);
-	fprintf(out, "</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
+	wf_svg_escaped(out, title);
+	fprintf(out, "</title>\n<rect class=\"bg\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+		width, height);
 	wf_svg_text(out, 16, 26, "font-size=\"18\" font-weight=\"bold\"", title);
 }
 
@@ -47,6 +52,6 @@ void wf_svg_end(FILE *out)
 void wf_svg_text(FILE *out, double x, double y, const char *attributes, const char *text)
 {
 	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-	put_escaped(out, text);
+	wf_svg_escaped(out, text);
 	fputs("</text>\n", out);
 }

@@ -6,7 +6,9 @@
  */
 #include "bench/bench.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -22,6 +24,7 @@ static const char bench_help[] =
 	"  ring        the thread-ring of an interpreter: --ruby, --python\n"
 	"  io-models   the same TCP echo served by blocking threads on NPTL and under weft, a busy\n"
 	"              loop, poll, epoll and io_uring: one table, and one picture\n"
+	"  report      all of these in one page of HTML\n"
 	"\n"
 	"Options of all:\n"
 	"  --rounds N              how often each is repeated, in turn, 1 to 100 (default: 3)\n"
@@ -34,6 +37,10 @@ static const char bench_help[] =
 	"\n"
 	"Options of ring:\n"
 	"  --ruby, --python        with these interpreters (default: those that are installed)\n"
+	"\n"
+	"Options of report:\n"
+	"  -o FILE                 the page (default: report.html)\n"
+	"  --only NAME[,NAME]...   only these benchmarks\n"
 	"\n"
 	"Options of io-models:\n"
 	"  --connections N[,N]...  how many connections (default: 50,1000)\n"
@@ -49,14 +56,20 @@ void wf_bench_help(void)
 	fputs(bench_help, stdout);
 }
 
+void wf_bench_prepare(void)
+{
+	(void)signal(SIGCHLD, SIG_DFL); /* ignored, there would be nothing to wait for */
+	(void)signal(SIGPIPE, SIG_IGN); /* a load may have ended */
+	(void)unsetenv("WEFT");         /* WEFT=0 would make all sides native */
+}
+
 static const struct {
 	const char *name;
 	int (*main)(int argc, char **argv);
 } benchmarks[] = {
-	{ "threads", wf_bench_threads_main },
-	{ "models", wf_bench_threading_main },
-	{ "ring", wf_bench_ring_main },
-	{ "io-models", wf_bench_io_models_main },
+	{ "threads", wf_bench_threads_main }, { "models", wf_bench_threading_main },
+	{ "ring", wf_bench_ring_main },       { "io-models", wf_bench_io_models_main },
+	{ "report", wf_bench_report_main },
 };
 
 static int bench_main(int argc, char **argv)

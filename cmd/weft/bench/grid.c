@@ -7,7 +7,6 @@
 #include <getopt.h>
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "cmd.h"
 #include "keeper.h"
 #include "numbers.h"
+#include "svg.h"
 #include "text.h"
 
 #define LIMIT_MS 120000 /* no workload is as long on any machine that is of use */
@@ -330,6 +330,7 @@ static bool write_picture(const struct wf_grid *g, FILE *out)
 {
 	bool is_good = ftruncate(fileno(out), 0) == 0 || errno == EINVAL;
 
+	wf_svg_prolog(out);
 	wf_grid_svg(g, out);
 	is_good = !ferror(out) && is_good;
 	is_good = fclose(out) == 0 && is_good;
@@ -351,9 +352,7 @@ int wf_grid_run(struct wf_grid *g)
 			return WF_EXIT_REFUSED;
 		}
 	}
-	(void)signal(SIGCHLD, SIG_DFL);
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)unsetenv("WEFT"); /* WEFT=0 would make all sides native */
+	wf_bench_prepare();
 	if (!wf_grid_measure(g)) {
 		if (picture)
 			(void)fclose(picture);

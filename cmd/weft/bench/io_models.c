@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "bench/bench.h"
 #include "bench/models.h"
 #include "numbers.h"
+#include "svg.h"
 
 #define CONNECTIONS_MAX 500000
 #define SECONDS_MIN 0.05
@@ -170,6 +170,7 @@ static bool write_picture(const struct wf_models *m, int fd, const char *name)
 	bool is_good = out != NULL;
 
 	if (out) {
+		wf_svg_prolog(out);
 		wf_models_svg_write(m, out);
 		is_good = !ferror(out);
 		is_good = fclose(out) == 0 && is_good;
@@ -186,9 +187,7 @@ static int run_models(struct models_options *o)
 
 	if (o->svg && picture < 0)
 		return WF_EXIT_REFUSED;
-	(void)signal(SIGCHLD, SIG_DFL); /* ignored, there would be nothing to wait for */
-	(void)signal(SIGPIPE, SIG_IGN); /* the load may have ended */
-	(void)unsetenv("WEFT");         /* WEFT=0 would make the last row a second first one */
+	wf_bench_prepare();
 	if (!wf_models_measure(&o->m)) {
 		wf_models_done(&o->m);
 		return WF_EXIT_REFUSED;
@@ -209,15 +208,10 @@ static int run_models(struct models_options *o)
 
 int wf_bench_io_models_main(int argc, char **argv)
 {
-	struct models_options o = { .m = { .connections = { 50, 1000 },
-					   .nr_connections = 2,
-					   .nr_rounds = 3,
-					   .size_bytes = 64,
-					   .seconds = 1 } };
+	struct models_options o = { 0 };
 	int ret;
 
-	for (const struct wf_model *model; (model = wf_models_at(o.m.nr_models));)
-		o.m.models[o.m.nr_models++] = model;
+	wf_models_init(&o.m);
 	ret = parse_options(argc, argv, &o);
 	if (ret)
 		return ret;

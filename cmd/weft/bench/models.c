@@ -162,6 +162,17 @@ bool wf_models_measure(struct wf_models *m)
 	return true;
 }
 
+void wf_models_init(struct wf_models *m)
+{
+	*m = (struct wf_models){ .connections = { 50, 1000 },
+				 .nr_connections = 2,
+				 .nr_rounds = 3,
+				 .size_bytes = 64,
+				 .seconds = 1 };
+	for (const struct wf_model *model; (model = wf_models_at(m->nr_models));)
+		m->models[m->nr_models++] = model;
+}
+
 void wf_models_done(struct wf_models *m)
 {
 	free(m->rows);

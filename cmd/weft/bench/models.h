@@ -73,6 +73,8 @@ struct wf_models {
 const struct wf_model *wf_models_find(const char *name);
 /* The i-th model, or NULL after the last. */
 const struct wf_model *wf_models_at(int i);
+/* The options as they come. */
+void wf_models_init(struct wf_models *m);
 /* Measure all that the options ask for. False after having said why it cannot begin. */
 bool wf_models_measure(struct wf_models *m);
 void wf_models_done(struct wf_models *m);

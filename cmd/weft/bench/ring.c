@@ -54,54 +54,66 @@ static int take_interpreters(struct wf_grid *g, int argc, char **argv)
 	return kept;
 }
 
-/* What is not installed is left out, unless it was asked for. Returns 0, or the exit code. */
-static int choose_rows(struct wf_grid *g)
+bool wf_bench_ring_choose(struct wf_grid *g)
 {
-	bool is_asked = false, is_any = false;
+	bool is_any = false;
 
-	for (int row = 0; row < NR_ROWS; row++)
-		is_asked |= g->is_asked[row];
 	for (int row = 0; row < NR_ROWS; row++) {
 		char path[PATH_MAX];
-		bool is_there = wf_program_find(rows[row].command[0], path) == 0;
 
-		if (is_asked && g->is_asked[row] && !is_there) {
+		g->is_asked[row] = wf_program_find(rows[row].command[0], path) == 0;
+		is_any |= g->is_asked[row];
+	}
+	return is_any;
+}
+
+/* What was asked for must be there. Returns 0, or the exit code. */
+static int check_rows(struct wf_grid *g)
+{
+	char path[PATH_MAX];
+	bool is_asked = false;
+
+	for (int row = 0; row < NR_ROWS; row++) {
+		is_asked |= g->is_asked[row];
+		if (g->is_asked[row] && wf_program_find(rows[row].command[0], path) < 0) {
 			wf_cmd_error("bench: %s is not installed", rows[row].command[0]);
 			return WF_EXIT_REFUSED;
 		}
-		g->is_asked[row] = is_there && (!is_asked || g->is_asked[row]);
-		is_any |= g->is_asked[row];
 	}
-	if (!is_any) {
-		wf_cmd_error("bench: neither ruby nor python3 is installed");
-		return WF_EXIT_REFUSED;
-	}
-	return 0;
+	if (is_asked || wf_bench_ring_choose(g))
+		return 0;
+	wf_cmd_error("bench: neither ruby nor python3 is installed");
+	return WF_EXIT_REFUSED;
 }
 
-int wf_bench_ring_main(int argc, char **argv)
+bool wf_bench_ring_grid(struct wf_grid *out)
 {
 	static const struct wf_grid_side sides[] = {
 		{ "native", "NPTL", { NULL } },
 		{ "weft", "weft", { "--model", "M:N" } },
 	};
-	struct wf_grid g = { .benchmark = "ring",
-			     .title = "Thread-ring by interpreters",
-			     .rows = rows,
-			     .nr_rows = NR_ROWS,
-			     .sides = sides,
-			     .nr_sides = 2,
-			     .nr_rounds = 3 };
+
+	*out = (struct wf_grid){ .benchmark = "ring",
+				 .title = "Thread-ring by interpreters",
+				 .rows = rows,
+				 .nr_rows = NR_ROWS,
+				 .sides = sides,
+				 .nr_sides = 2,
+				 .nr_rounds = 3 };
+	return wf_grid_find("ring.rb", scripts[0]) && wf_grid_find("ring.py", scripts[1]);
+}
+
+int wf_bench_ring_main(int argc, char **argv)
+{
+	struct wf_grid g;
 	bool is_done = false;
 	int ret;
 
+	if (!wf_bench_ring_grid(&g))
+		return WF_EXIT_REFUSED;
 	argc = take_interpreters(&g, argc, argv);
 	ret = wf_grid_parse(&g, argc, argv, &is_done);
 	if (!ret && !is_done)
-		ret = choose_rows(&g);
-	if (ret || is_done)
-		return ret;
-	if (!wf_grid_find("ring.rb", scripts[0]) || !wf_grid_find("ring.py", scripts[1]))
-		return WF_EXIT_REFUSED;
-	return wf_grid_run(&g);
+		ret = check_rows(&g);
+	return ret || is_done ? ret : wf_grid_run(&g);
 }

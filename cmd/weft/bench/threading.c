@@ -9,7 +9,7 @@
 
 #define HELPER "bench-threads"
 
-int wf_bench_threading_main(int argc, char **argv)
+bool wf_bench_threading_grid(struct wf_grid *out)
 {
 	static const struct wf_grid_side sides[] = {
 		{ "1:1", "1:1, NPTL", { NULL } },
@@ -25,17 +25,26 @@ int wf_bench_threading_main(int argc, char **argv)
 		{ "pingpong", "semaphore round trip", "ns", { program, "pingpong-sem" } },
 		{ "memory", "memory of a waiting thread", "KiB", { program, "memory" } },
 	};
-	struct wf_grid g = { .benchmark = "models",
-			     .title = "Threading models",
-			     .rows = rows,
-			     .nr_rows = sizeof(rows) / sizeof(rows[0]),
-			     .sides = sides,
-			     .nr_sides = 3,
-			     .nr_rounds = 3 };
-	bool is_done = false;
-	int ret = wf_grid_parse(&g, argc, argv, &is_done);
 
-	if (ret || is_done)
-		return ret;
-	return wf_grid_find(HELPER, program) ? wf_grid_run(&g) : WF_EXIT_REFUSED;
+	*out = (struct wf_grid){ .benchmark = "models",
+				 .title = "Threading models",
+				 .rows = rows,
+				 .nr_rows = sizeof(rows) / sizeof(rows[0]),
+				 .sides = sides,
+				 .nr_sides = 3,
+				 .nr_rounds = 3 };
+
+	return wf_grid_find(HELPER, program);
+}
+
+int wf_bench_threading_main(int argc, char **argv)
+{
+	struct wf_grid g;
+	bool is_done = false;
+	int ret;
+
+	if (!wf_bench_threading_grid(&g))
+		return WF_EXIT_REFUSED;
+	ret = wf_grid_parse(&g, argc, argv, &is_done);
+	return ret || is_done ? ret : wf_grid_run(&g);
 }

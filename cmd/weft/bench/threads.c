@@ -5,9 +5,8 @@
 #include "cmd.h"
 
 #define HELPER "bench-threads"
-#define NR_ROWS 14
 
-int wf_bench_threads_main(int argc, char **argv)
+bool wf_bench_threads_grid(struct wf_grid *out)
 {
 	static const struct wf_grid_side sides[] = {
 		{ "native", "NPTL", { NULL } },
@@ -40,18 +39,25 @@ int wf_bench_threads_main(int argc, char **argv)
 		{ "memory", "memory of a waiting thread", "KiB", { program, "memory" } },
 		{ "hogs", "sleeper beside 4 hogs, late by", "us", { program, "hogs" } },
 	};
-	struct wf_grid g = { .benchmark = "threads",
-			     .title = "Threads, NPTL and weft",
-			     .rows = rows,
-			     .nr_rows = NR_ROWS,
-			     .sides = sides,
-			     .nr_sides = 2,
-			     .nr_rounds = 3 };
-	bool is_done = false;
-	int ret = wf_grid_parse(&g, argc, argv, &is_done);
 
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) == NR_ROWS, "count the rows");
-	if (ret || is_done)
-		return ret;
-	return wf_grid_find(HELPER, program) ? wf_grid_run(&g) : WF_EXIT_REFUSED;
+	*out = (struct wf_grid){ .benchmark = "threads",
+				 .title = "Threads, NPTL and weft",
+				 .rows = rows,
+				 .nr_rows = sizeof(rows) / sizeof(rows[0]),
+				 .sides = sides,
+				 .nr_sides = 2,
+				 .nr_rounds = 3 };
+	return wf_grid_find(HELPER, program);
+}
+
+int wf_bench_threads_main(int argc, char **argv)
+{
+	struct wf_grid g;
+	bool is_done = false;
+	int ret;
+
+	if (!wf_bench_threads_grid(&g))
+		return WF_EXIT_REFUSED;
+	ret = wf_grid_parse(&g, argc, argv, &is_done);
+	return ret || is_done ? ret : wf_grid_run(&g);
 }
