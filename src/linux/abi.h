@@ -135,6 +135,7 @@ struct lx_process {
 	bool has_userfaults; /* (a) all threads are bound: any of them may wait in a page fault for another */
 	bool is_ending;    /* (a) a signal ends the process, and on_exit was called */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
+	bool has_clone_child; /* (a) one whose end is not told by SIGCHLD; only __WALL and __WCLONE show it */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
 

@@ -12,6 +12,7 @@
 #include "linux/calls.h"
 #include "linux/policy.h"
 #include "linux/ring.h"
+#include "linux/robust.h"
 #include "sched/bind.h"
 #include "sched/peer.h"
 
@@ -216,6 +217,8 @@ long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 		      const struct clone_args *args)
 {
 	wf_kthread_tie();
+	if ((flags & CSIGNAL) != SIGCHLD)
+		wf_store_relaxed(&lx.has_clone_child, true);
 	if (!sp && flags & CLONE_VM)
 		return -EINVAL; /* two processes on one stack: only vfork() itself can do that */
 	if (!sp)
@@ -297,6 +300,7 @@ static long exec(struct wf_frame *f)
 	long ret;
 
 	lx_sched_show_kernel();
+	lx_heir_leave();
 	/*
 	 * The new program inherits the real mask, and what is pending for the process. The other kernel threads
 	 * end when the call succeeds, the door too: it must not hold a signal that it is about to put back.
@@ -313,6 +317,7 @@ static long exec(struct wf_frame *f)
 	take_kicks(k);
 	wf_call_leave();
 	lx_signal_stay();
+	lx_heir_stay();
 	return ret;
 }
 
@@ -346,6 +351,14 @@ static int wait_options(uint64_t options)
 	return (int)(wf_is_bound(wf_self()) ? options : options & ~(uint64_t)__WNOTHREAD);
 }
 
+/* Only these show the heir. */
+static bool is_nobodys_parent(int which, int id, int options)
+{
+	if (!(options & (__WALL | __WCLONE)))
+		return false;
+	return which == P_PID ? lx_heir_is(id) : which == P_ALL && lx_heir_is_only_child(options);
+}
+
 /*
  * A child that has ended already costs no hand-off. The ring only tells that there is something to be found: the call
  * that takes it, and counts what the child has used, is the real one.
@@ -359,6 +372,8 @@ long sysc_wait4(struct wf_frame *f)
 
 	do {
 		ret = sys4(__NR_wait4, pid, args[1], options | WNOHANG, args[3]);
+		if (ret == 0 && is_nobodys_parent(which, pid, options))
+			ret = -ECHILD;
 		if (ret || options & WNOHANG)
 			break;
 		ret = lx_ring_child(which, which == P_PGID ? -pid : WF_MAX(pid, 0),
@@ -391,6 +406,8 @@ long sysc_waitid(struct wf_frame *f)
 	for (;;) {
 		info = (struct wf_siginfo){ 0 };
 		ret = sys5(__NR_waitid, which, args[1], &info, options | WNOHANG, args[4]);
+		if (ret == 0 && !info.signo && is_nobodys_parent(which, (int)args[1], options))
+			ret = -ECHILD;
 		if (ret < 0 || info.signo || options & WNOHANG)
 			break;
 		ret = which == P_PIDFD ? -ENOSYS : lx_ring_child(which, (int)args[1], options);

@@ -26,6 +26,12 @@ void lx_heir_mapped(const struct wf_frame *f);
 void lx_heir_start(void);
 /* By the door. */
 void lx_heir_answer(void);
+/* Another program is about to be executed; it was not. */
+void lx_heir_leave(void);
+void lx_heir_stay(void);
+/* It is a child of the process that natively is not there: is it pid, are there no others? */
+bool lx_heir_is(int pid);
+bool lx_heir_is_only_child(int options);
 void lx_heir_forget(void);
 
 #endif
