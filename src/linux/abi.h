@@ -96,6 +96,7 @@ struct lx_thread {
 	uint32_t policy;                 /* (a) with SCHED_RESET_ON_FORK */
 	int32_t priority, nice;          /* (a) */
 	uint32_t binds;                  /* (a) LX_BIND_*: why it has a kernel thread of its own */
+	bool has_death_signal;           /* (o) it has set a signal by PR_SET_PDEATHSIG */
 	int ioprio;                      /* (a) set by another thread before this one was bound */
 	bool has_ioprio;                 /* (a) */
 	uint64_t affinity[16];           /* (a) valid with has_affinity */

@@ -6,6 +6,7 @@
  */
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/deathsig.h"
 #include "linux/ring.h"
 
 #include <linux/keyctl.h>
@@ -34,6 +35,7 @@ static void apply(const struct lx_thread *self)
 		(void)sys3(__NR_ioprio_set, IOPRIO_WHO_PROCESS, SELF, self->ioprio);
 	if (self->nice != lx.base_nice)
 		(void)sys3(__NR_setpriority, 0, SELF, self->nice);
+	lx_deathsig_to_own(self);
 }
 
 void lx_bind_rethink(struct lx_thread *self, bool may_end)
@@ -44,10 +46,12 @@ void lx_bind_rethink(struct lx_thread *self, bool may_end)
 			apply(self);
 		}
 	} else if (wf_is_bound(&self->base)) {
-		if (may_end)
+		if (may_end) {
+			lx_deathsig_to_door(self);
 			wf_bind_end();
-		else
+		} else {
 			(void)wf_fetch_or(&self->base.attention, WF_ATT_BIND);
+		}
 	}
 }
 

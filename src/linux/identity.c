@@ -2,6 +2,7 @@
 /* prctl, and what a dead thread's stack is kept for. */
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/deathsig.h"
 #include "linux/names.h"
 
 #include <linux/prctl.h>
@@ -62,6 +63,9 @@ long sysc_prctl(struct wf_frame *f)
 		return 0;
 	case PR_GET_TIMERSLACK:
 		return self->timer_slack_ns;
+	case PR_SET_PDEATHSIG:
+	case PR_GET_PDEATHSIG:
+		return lx_deathsig_call(f);
 	case PR_GET_TID_ADDRESS:
 		return wf_arch_copy((void *)WF_ARG1(f), &self->child_tid, sizeof(self->child_tid));
 	default:

@@ -112,7 +112,9 @@ long sysc_ptrace(struct wf_frame *f)
 	if (ret != -ESRCH || args[1] <= 0)
 		return ret;
 	k = lx_remote_find(tracer_of((uint32_t)args[1]));
-	return k && k != wf_own_kthread() ? lx_remote_call(k, __NR_ptrace, args) : ret;
+	return k && k != wf_own_kthread()
+		       ? lx_remote_do(k, LX_REMOTE_PTRACE, args[0], args[1], args[2], args[3])
+		       : ret;
 }
 
 /* The thread that a call is about, to be bound before it: NULL when that is no thread of ours. */

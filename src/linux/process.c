@@ -10,6 +10,7 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/deathsig.h"
 #include "linux/policy.h"
 #include "linux/ring.h"
 #include "linux/robust.h"
@@ -308,6 +309,7 @@ static long exec(struct wf_frame *f)
 	lx_signal_leave();
 	wf_call_enter(false);
 	k = wf_own_kthread();
+	lx_deathsig_to_own(self);
 	refuse_kicks(k);
 	move_pending_to_kernel(self);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -315,6 +317,8 @@ static long exec(struct wf_frame *f)
 	(void)sys_sigprocmask(SIG_SETMASK, &worker, NULL);
 	take_pending_back(self);
 	take_kicks(k);
+	if (!wf_is_bound(&self->base))
+		lx_deathsig_to_door(self);
 	wf_call_leave();
 	lx_signal_stay();
 	lx_heir_stay();

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A system call made by another kernel thread of ours, because the kernel takes it from no other: ptrace() of
- * a child goes by who made it.
+ * What another kernel thread of ours does for the caller, because the kernel takes it from no other: a request to a
+ * child that it traces; the signal that is to tell the process of its parent's end, which is kept for a task.
  *
- * Called by: named.c. The asker publishes an errand, kicks the kernel thread, and waits; the kick's handler, or the
- * door, makes the call, whatever the kernel thread is at.
+ * Called by: named.c, deathsig.c. The asker publishes an errand, kicks the kernel thread, and waits; the kick's handler,
+ * or the door, makes the call, whatever the kernel thread is at.
  *
  * Invariant: an errand lies on the asker's stack, and the asker does not return before it is answered or nobody
  * can answer it any more. Who has exchanged it out of k->errand answers it before it does anything else.
+ * Errands lie in memory that the program can write, and the kernel thread may have rights that the program gave up. So
+ * an errand is one of a few, and none that would give a right: nobody begins to trace, or be traced, by this way.
  */
 #include "linux/remote.h"
 
+#include <linux/prctl.h>
+#include <sys/ptrace.h>
+
 struct errand {
-	long nr;          /* (p) */
-	const long *args; /* (p) */
-	long ret;         /* (a) before is_done */
-	bool is_claimed;  /* (a) */
-	bool is_done;     /* (a) */
+	enum lx_remote what; /* (p) */
+	long args[4];        /* (p) */
+	long ret;            /* (a) before is_done */
+	bool is_claimed;     /* (a) */
+	bool is_done;        /* (a) */
 };
 
 struct wf_kthread *lx_remote_find(int tid)
@@ -32,9 +37,44 @@ struct wf_kthread *lx_remote_find(int tid)
 	return NULL;
 }
 
+static long request_of_tracer(const long args[4])
+{
+	switch (args[0]) {
+	case PTRACE_TRACEME:
+	case PTRACE_ATTACH:
+	case PTRACE_SEIZE:
+		return -ESRCH;
+	default:
+		return sys4(__NR_ptrace, args[0], args[1], args[2], args[3]);
+	}
+}
+
+static long death_signal(void)
+{
+	int sig = 0;
+	long ret = sys2(__NR_prctl, PR_GET_PDEATHSIG, &sig);
+
+	return ret < 0 ? ret : sig;
+}
+
+static long do_errand(enum lx_remote what, const long args[4])
+{
+	switch (what) {
+	case LX_REMOTE_PTRACE:
+		return request_of_tracer(args);
+	case LX_REMOTE_SET_DEATH_SIGNAL:
+		return sys2(__NR_prctl, PR_SET_PDEATHSIG, args[0]);
+	case LX_REMOTE_DEATH_SIGNAL:
+		return death_signal();
+	default:
+		return -EINVAL;
+	}
+}
+
 void lx_remote_answer(struct wf_kthread *k)
 {
 	struct errand *e;
+	long args[4];
 
 	if (WF_LIKELY(!wf_load_acquire(&k->errand)))
 		return;
@@ -42,14 +82,16 @@ void lx_remote_answer(struct wf_kthread *k)
 	if (!e)
 		return;
 	wf_store_release(&e->is_claimed, true);
-	e->ret = wf_syscall6(e->nr, e->args[0], e->args[1], e->args[2], e->args[3], e->args[4],
-			     e->args[5]);
+	/* As it was when it was looked at. */
+	for (size_t i = 0; i < ARRAY_LEN(args); i++)
+		args[i] = wf_load_relaxed(&e->args[i]);
+	e->ret = do_errand(wf_load_relaxed(&e->what), args);
 	wf_store_release(&e->is_done, true);
 }
 
-long lx_remote_call(struct wf_kthread *k, long nr, const long args[6])
+long lx_remote_do(struct wf_kthread *k, enum lx_remote what, long a, long b, long c, long d)
 {
-	struct errand e = { .nr = nr, .args = args };
+	struct errand e = { .what = what, .args = { a, b, c, d } };
 	int tid = wf_load_acquire(&k->tid);
 	void *seen = NULL;
 

@@ -12,6 +12,7 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/deathsig.h"
 #include "linux/names.h"
 #include "linux/policy.h"
 #include "linux/remote.h"
@@ -169,6 +170,7 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 		t->binds |= LX_BIND_FAULT;
 		t->base.attention |= WF_ATT_BIND;
 	}
+	lx_deathsig_start(t);
 	lx.main = t;
 	lx.nr_threads = 1;
 }

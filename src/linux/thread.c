@@ -9,6 +9,7 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/deathsig.h"
 #include "linux/robust.h"
 #include "sys/rseq.h"
 
@@ -51,6 +52,7 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	lx_sched_inherit(t, parent);
 	t->timer_slack_ns = t->default_slack_ns = parent->timer_slack_ns;
 	t->has_ioprio = false;
+	t->has_death_signal = false;
 	/* Then a look at the flag: pairs with the exchange in lx_bind_all_for_faults(). */
 	(void)wf_exchange_seq_cst(&t->binds, wf_load_relaxed(&parent->binds) & ~LX_BIND_URING);
 	if (WF_UNLIKELY(wf_load_seq_cst(&lx.has_userfaults))) {
@@ -193,6 +195,7 @@ long sysc_exit(struct wf_frame *f)
 	struct wf_kthread *k = wf_own_kthread();
 
 	lx_robust_walk(self, lx_futex_owner_died);
+	lx_deathsig_end(self);
 	lx_signal_thread_exit(self);
 	if (wf_fetch_sub(&lx.nr_threads, 1u) == 1)
 		end_process((int)WF_ARG0(f));
