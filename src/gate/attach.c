@@ -242,7 +242,8 @@ static void prepare(void)
 	wf_cpu_poison();
 	find_rseq();
 	lx_config.syscall_function = dlsym(RTLD_DEFAULT, "syscall");
-	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool };
+	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool,
+					wf_modules_in_libc };
 	debug = dlsym(RTLD_DEFAULT, "_r_debug");
 	if (!debug || !find_program(debug, &program)) {
 		stay_native("the dynamic loader does not list its modules");

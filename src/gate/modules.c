@@ -395,6 +395,34 @@ void wf_modules_init(const struct r_debug *r, const struct dl_phdr_info *p, bool
 	wanted_first = wants_first;
 }
 
+/* Before glibc 2.34 there are two of them. Neither is ever closed. */
+static struct {
+	uintptr_t lo, hi;
+} libc[2];
+
+static void find_libc(void)
+{
+	static const char *const names[] = { "libc.so.6", "libpthread.so.0" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const struct link_map *map = wf_modules_find(debug, names[i]);
+		struct dl_phdr_info info;
+		struct module m = { .map = map };
+
+		if (!map || !describe(map, &info))
+			continue;
+		find_bounds(&info, &m);
+		libc[i].lo = m.lo;
+		libc[i].hi = m.hi;
+	}
+}
+
+bool wf_modules_in_libc(uintptr_t addr)
+{
+	return (addr >= libc[0].lo && addr < libc[0].hi) ||
+	       (addr >= libc[1].lo && addr < libc[1].hi);
+}
+
 static bool has_clone, has_clone3;
 
 static bool note_first(int nr)
@@ -414,6 +442,7 @@ int wf_modules_patch_first(const void *function)
 
 	if (!map || !describe(map, &info))
 		return -ENOENT;
+	find_libc();
 	ret = wf_gate_patch_module(&info, &wish, &counts);
 	/* A libc whose clone() is written in another way: look at all of it. */
 	if (ret == 0 && (!has_clone || !has_clone3 || counts.left))

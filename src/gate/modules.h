@@ -25,6 +25,9 @@ void wf_modules_init(const struct r_debug *debug, const struct dl_phdr_info *pro
 /* A loaded module whose name begins so, or NULL. */
 struct link_map *wf_modules_find(const struct r_debug *debug, const char *name);
 
+/* In the text or data of the program's own libc, from wf_modules_patch_first() on. */
+bool wf_modules_in_libc(uintptr_t addr);
+
 /*
  * At start: patch these in libc, and what is in `function`, as far as a glance finds them; all of
  * libc where it does not. 0 or -errno.

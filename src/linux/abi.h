@@ -177,6 +177,7 @@ struct lx_gate_ops {
 	uintptr_t (*to_tramp)(uintptr_t rip);
 	uintptr_t (*from_tramp)(uintptr_t rip);
 	bool (*in_pool)(uintptr_t rip);
+	bool (*in_libc)(uintptr_t rip); /* of the program itself, not of a namespace beside it */
 };
 extern struct lx_gate_ops lx_gate;
 

@@ -73,6 +73,31 @@ long sysc_prctl(struct wf_frame *f)
 	}
 }
 
+#define CALL_OPCODE 0xe8
+#define CALL_BYTES 5
+#define TO_SYSCALL_BYTES 16 /* from the beginning of madvise() to behind its system call */
+
+/*
+ * The call of libc's that gives back a dead thread's stack: libc's madvise(), called by libc itself. The address that
+ * it returns to is not enough: a thread's function may end in a jump to madvise(), and returns to libc, too.
+ */
+static bool is_end_of_thread(const struct wf_frame *f)
+{
+	struct {
+		uint8_t opcode;
+		int32_t to;
+	} __attribute__((packed)) call;
+	uintptr_t ret = 0;
+
+	_Static_assert(sizeof(call) == CALL_BYTES, "as the processor has it");
+	return lx_gate.in_libc(f->next) &&
+	       wf_arch_copy(&ret, (const void *)wf_frame_sp(f), sizeof(ret)) == 0 &&
+	       lx_gate.in_libc(ret - CALL_BYTES) &&
+	       wf_arch_copy(&call, (const void *)(ret - CALL_BYTES), sizeof(call)) == 0 &&
+	       call.opcode == CALL_OPCODE &&
+	       f->next - (ret + (uintptr_t)(intptr_t)call.to) <= TO_SYSCALL_BYTES;
+}
+
 /*
  * libc gives back the unused part of a dead thread's stack with madvise: a system call, and page faults for
  * the next thread on it. A thread that hardly ran has touched little: its pages stay with the cached stack. One
@@ -88,7 +113,8 @@ long sysc_madvise(struct wf_frame *f)
 
 	if (WF_ARG2(f) == MADV_DONTNEED && self->stack_high && low >= self->stack_low &&
 	    high <= self->stack_high && WF_ARG1(f) &&
-	    self->base.nr_switches <= SHORT_LIFE_SWITCHES && self->base.run_ns < SHORT_LIFE_NS)
+	    self->base.nr_switches <= SHORT_LIFE_SWITCHES && self->base.run_ns < SHORT_LIFE_NS &&
+	    is_end_of_thread(f))
 		return 0;
 	return lx_blocking(f, false);
 }
