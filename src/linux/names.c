@@ -12,6 +12,7 @@
 
 #include <linux/fcntl.h>
 #include <linux/memfd.h>
+#include <linux/openat2.h>
 #include <linux/stat.h>
 
 #define MAX_OPEN_NAMES 64
@@ -111,7 +112,7 @@ static long open_other(struct wf_frame *f, const struct lx_proc_path *p, uint64_
 	long fd;
 
 	if (p->kind == LX_PROC_THREAD) {
-		fd = lx_proc_call(f, f->nr == __NR_openat, p);
+		fd = lx_proc_open(f, f->nr == __NR_openat, p, (flags & O_ACCMODE) != O_RDONLY);
 		if (fd >= 0)
 			wf_fd_forget((int)fd);
 		return fd;
@@ -157,6 +158,28 @@ long sysc_open(struct wf_frame *f)
 	if (p.rest[0] != 'c')
 		return -EACCES;
 	return open_to_name(p.kind == LX_PROC_GROUP ? lx.main : p.t, flags);
+}
+
+/* creat, openat2: few programs open files of threads by these. */
+long sysc_open_rare(struct wf_frame *f)
+{
+	bool is_at = f->nr == __NR_openat2;
+	struct open_how how = { .flags = O_WRONLY };
+	struct lx_proc_path p;
+	long fd;
+
+	/* A structure that is bad, or an absolute path below some other root, is the kernel's. */
+	if (is_at && (wf_arch_copy(&how, (const void *)WF_ARG2(f), sizeof(how)) < 0 ||
+		      how.resolve & RESOLVE_IN_ROOT))
+		return sysc_new_fd(f);
+	lx_proc_parse(&p, is_at ? (int)WF_ARG0(f) : AT_FDCWD,
+		      (const char *)(is_at ? WF_ARG1(f) : WF_ARG0(f)));
+	if (p.kind != LX_PROC_THREAD)
+		return sysc_new_fd(f);
+	fd = lx_proc_open(f, is_at, &p, (how.flags & O_ACCMODE) != O_RDONLY);
+	if (fd >= 0)
+		wf_fd_forget((int)fd);
+	return fd;
 }
 
 void lx_names_tell_kernel(const struct lx_thread *t)

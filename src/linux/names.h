@@ -8,6 +8,7 @@
 #include "linux/abi.h"
 
 WF_PARKS long sysc_open(struct wf_frame *f);
+WF_PARKS long sysc_open_rare(struct wf_frame *f);
 WF_PARKS long sysc_close_name(struct wf_frame *f);
 
 /* The name of the main thread, or of a bound one, where ps(1) sees it. */

@@ -5,6 +5,9 @@
  * What tells one thread from another is made by procfile.c. Everything else there (maps, fd, ns, limits, ...) is
  * the same for all threads of a process, or belongs to the kernel thread: the path is turned into that of the
  * thread's own kernel thread when it is bound, else of one that all share.
+ *
+ * What only a thread itself may write (its security label, who logged in) stays with its kernel thread: who opens such a
+ * file of his own to write is bound first. Nobody's kernel thread must be taken for another thread's there.
  */
 #include "linux/procpath.h"
 #include "linux/bind.h"
@@ -97,6 +100,15 @@ static bool is_group_file(const struct lx_proc_path *p)
 	return false;
 }
 
+/* Of these the process has main's. */
+static bool is_written_by_itself(const struct lx_proc_path *p)
+{
+	const char *rest = p->rest;
+
+	return skip(&rest, "attr/") || (skip(&rest, "loginuid") && !*rest) ||
+	       (skip(&rest, "sessionid") && !*rest);
+}
+
 /* Behind /proc/. */
 static void parse(struct lx_proc_path *out, const char *p)
 {
@@ -125,8 +137,12 @@ static void parse(struct lx_proc_path *out, const char *p)
 	}
 	out->kind = out->t ? LX_PROC_THREAD : LX_PROC_GROUP;
 	set_rest(out, p);
-	if (out->kind == LX_PROC_GROUP && !is_group_file(out))
+	if (out->kind == LX_PROC_GROUP && is_written_by_itself(out)) {
+		out->kind = LX_PROC_THREAD;
+		out->t = lx.main;
+	} else if (out->kind == LX_PROC_GROUP && !is_group_file(out)) {
 		out->kind = LX_PROC_OTHER;
+	}
 }
 
 void lx_proc_parse(struct lx_proc_path *out, int dirfd, const char *user_path)
@@ -160,30 +176,52 @@ void lx_proc_parse(struct lx_proc_path *out, int dirfd, const char *user_path)
 		parse_task(out, path);
 }
 
-static void kernel_path(char *buf, size_t bytes, const struct lx_proc_path *p)
+static void kernel_path(char *buf, size_t bytes, const struct lx_proc_path *p, int tid)
 {
 	struct wf_fmt f;
 
 	wf_fmt_init(&f, buf, bytes - 1);
 	wf_fmt_str(&f, "/proc/self/task/");
-	wf_fmt_u64(&f, (uint64_t)lx_named_kernel_tid(p->t));
+	wf_fmt_u64(&f, (uint64_t)tid);
 	if (p->rest[0])
 		wf_fmt_str(&f, "/");
 	wf_fmt_str(&f, p->rest);
 	buf[f.len] = 0;
 }
 
-long lx_proc_call(struct wf_frame *f, int arg, const struct lx_proc_path *p)
+static long call_as(struct wf_frame *f, int arg, const struct lx_proc_path *p, int tid)
 {
 	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
 			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
 	char path[PATH_BYTES];
 
-	if (WF_LIKELY(p->kind != LX_PROC_THREAD))
-		return lx_raw(f); /* as before it was looked at: they hardly ever wait */
-	kernel_path(path, sizeof(path), p);
+	kernel_path(path, sizeof(path), p, tid);
 	args[arg] = (long)path;
 	return lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS);
+}
+
+long lx_proc_call(struct wf_frame *f, int arg, const struct lx_proc_path *p)
+{
+	if (WF_LIKELY(p->kind != LX_PROC_THREAD))
+		return lx_raw(f); /* as before it was looked at: they hardly ever wait */
+	return call_as(f, arg, p, lx_named_kernel_tid(p->t));
+}
+
+long lx_proc_open(struct wf_frame *f, int arg, const struct lx_proc_path *p, bool writes)
+{
+	struct lx_thread *self = lx_self();
+	bool was_bound = wf_load_acquire(&self->binds) & LX_BIND_STATE;
+	long fd;
+
+	if (!writes || !is_written_by_itself(p))
+		return lx_proc_call(f, arg, p);
+	if (p->t != self) /* the door's, if it has none: the kernel refuses what we write there */
+		return call_as(f, arg, p, lx_bind_tid(p->t) ? lx_bind_tid(p->t) : wf_rt.pid);
+	lx_bind_for(LX_BIND_STATE);
+	fd = lx_proc_call(f, arg, p);
+	if (fd < 0 && !was_bound)
+		lx_bind_no_longer_for(LX_BIND_STATE);
+	return fd;
 }
 
 long sysc_path(struct wf_frame *f)

@@ -41,5 +41,7 @@ WF_PARKS long sysc_path_at(struct wf_frame *f);
 WF_PARKS long sysc_readlink(struct wf_frame *f);
 /* The same call for what the path stands for in the kernel. */
 WF_PARKS long lx_proc_call(struct wf_frame *f, int arg, const struct lx_proc_path *p);
+/* The same for a call that opens something of a thread's. */
+WF_PARKS long lx_proc_open(struct wf_frame *f, int arg, const struct lx_proc_path *p, bool writes);
 
 #endif

@@ -17,6 +17,9 @@
 #define __NR_futex_wait 455
 #define __NR_futex_requeue 456
 #endif
+#ifndef __NR_lsm_set_self_attr
+#define __NR_lsm_set_self_attr 460
+#endif
 
 #define WF_NR_SIGNALS 64
 
