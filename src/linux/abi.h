@@ -373,6 +373,7 @@ void lx_credentials_forget(void);
 void lx_credentials_lock(void);
 void lx_credentials_unlock(void);
 void lx_stacks_forget(void);
+void lx_queue_forget(void);
 
 /* policy.c: policy and priorities of a new thread. */
 void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);

@@ -77,13 +77,13 @@ static char *behind_name(char *stat)
 }
 
 /* In a call: who sees a sleeper may rely on it that it waits already, which only the kernel knows. */
-static char state_in_call(const struct lx_thread *t)
+char lx_proc_state_in_call(const struct lx_thread *t)
 {
 	const struct wf_kthread *k = wf_load_acquire(&t->base.kthread);
 	char path[64], text[128], *p;
 	struct wf_fmt f;
 
-	if (!k)
+	if (!k || wf_load_relaxed(&t->base.wait_kind) != WF_WAIT_CALL)
 		return 'R';
 	wf_fmt_init(&f, path, sizeof(path) - 1);
 	put_folder(&f, wf_load_acquire(&k->tid));
@@ -107,7 +107,9 @@ static char state_of(const struct lx_thread *t)
 	case WF_PARKED: /* not while it is WF_PARKING: the list of waiters may not have it yet */
 		return 'S';
 	case WF_RUNNING:
-		return wf_load_relaxed(&t->base.wait_kind) == WF_WAIT_CALL ? state_in_call(t) : 'R';
+		return wf_load_relaxed(&t->base.wait_kind) == WF_WAIT_CALL
+			       ? lx_proc_state_in_call(t)
+			       : 'R';
 	case WF_DEAD:
 		return 'Z'; /* main, which others outlive */
 	default:

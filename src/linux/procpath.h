@@ -31,6 +31,9 @@ void lx_proc_parse(struct lx_proc_path *p, int dirfd, const char *user_path);
 bool lx_proc_is_made(const struct lx_proc_path *p);
 long lx_proc_make(const struct lx_proc_path *p, uint64_t open_flags);
 
+/* Of a thread that makes a real call: 'S' when it waits in it. */
+char lx_proc_state_in_call(const struct lx_thread *t);
+
 /* A descriptor for the directory of all threads: its entries are ours. */
 bool lx_proc_is_tasks_fd(int fd);
 

@@ -233,6 +233,7 @@ void lx_forget(bool shares_files)
 	wf_ring_forget();
 	lx_timer_forget();
 	lx_poll_forget();
+	lx_queue_forget();
 	lx_credentials_forget();
 	lx_stacks_forget();
 	lx_heir_forget();
