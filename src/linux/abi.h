@@ -366,12 +366,6 @@ void lx_timer_taken(const struct wf_siginfo *info);
 void lx_timer_drain_begin(void);
 bool lx_timer_is_back(const struct wf_siginfo *info);
 void lx_timer_forget(void);
-/* credentials.c: run the request of a set*id broadcast on this kernel thread, if there is one. */
-void lx_credentials_answer(struct wf_kthread *k);
-void lx_credentials_forget(void);
-/* While it is held nobody makes such a request, which kicks in a way of its own. */
-void lx_credentials_lock(void);
-void lx_credentials_unlock(void);
 void lx_stacks_forget(void);
 void lx_queue_forget(void);
 

@@ -7,6 +7,7 @@
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
+#include "linux/everybody.h"
 #include "linux/ring.h"
 
 #include <linux/keyctl.h>
@@ -138,7 +139,7 @@ void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason)
 
 long lx_bind_call(struct wf_frame *f)
 {
-	bool was_bound = wf_load_acquire(&lx_self()->binds) & LX_BIND_STATE;
+	bool was_bound = lx_has_own_state();
 	long ret;
 
 	lx_bind_for(LX_BIND_STATE);
@@ -146,6 +147,11 @@ long lx_bind_call(struct wf_frame *f)
 	if (ret < 0 && !was_bound)
 		lx_bind_no_longer_for(LX_BIND_STATE); /* nothing has changed */
 	return ret;
+}
+
+long lx_bind_call_unless_alone(struct wf_frame *f)
+{
+	return lx_is_alone() ? lx_everybody_call(f) : lx_bind_call(f);
 }
 
 /* Nobody else waits for this kernel thread; and a filter of the program's may know only what it calls itself. */

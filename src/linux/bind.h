@@ -44,6 +44,14 @@ WF_INLINE int lx_bind_tid(const struct lx_thread *t)
 long (*lx_bind_handler(long nr, long (*usual)(struct wf_frame *)))(struct wf_frame *);
 /* A call whose effect stays with the kernel thread. */
 WF_PARKS long lx_bind_call(struct wf_frame *f);
+/* The same for what everybody can make alike: by a caller that is alone it is for all kernel threads. */
+WF_PARKS long lx_bind_call_unless_alone(struct wf_frame *f);
+
+/* The caller may differ from the process by something that cannot be undone. */
+WF_INLINE bool lx_has_own_state(void)
+{
+	return wf_load_acquire(&lx_self()->binds) & LX_BIND_STATE;
+}
 
 WF_PARKS long sysc_binds(struct wf_frame *f);
 WF_PARKS long sysc_setfsid(struct wf_frame *f);

@@ -2,163 +2,92 @@
 /*
  * set*id: credentials belong to kernel threads, POSIX gives them to the process.
  *
- * The caller makes the call itself; if it succeeds, every other kernel thread of ours (idle, spare, in a call,
- * the door) is kicked and makes it too, and the caller waits for all of them before it returns. A kernel
- * thread that is made meanwhile inherits from one that may not have changed yet; see ask_everybody().
+ * libc changes them for the process: the thread that is called signals all others (33, SIGSETXID), each makes the call in the
+ * handler, then it makes the call itself. It does so under a lock of its own, and waits for each signal's call. Our threads
+ * share kernel threads, so here the first call of such a round is made by everybody (everybody.c), and each of the others
+ * is told what the call did on the kernel thread where it finds itself: on one that a thread owns that may be something
+ * else, and libc ends a process whose threads do not agree.
  *
- * libc makes every thread make the call, one after the other, as it must natively. All kernel threads have made it
- * with the first of them; made once more by all it would change nothing, so the others make it for themselves only.
+ * Invariant: a call by libc belongs to the round that is open, as long as signals of the round have been sent for which no call
+ * has come; the one that comes when there is none left is that of the thread that began, and ends the round. So a round
+ * is told from the next one, though that may have the same arguments and is another call: setreuid(), setgroups().
+ *
+ * Any other call, by syscall() or by an instruction of the program's own, means the calling thread, as servers do that act
+ * for many users. It gets a kernel thread of its own. One that is alone is the process.
  */
-#include "linux/abi.h"
+#include "linux/credentials.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/everybody.h"
 
 #define SYSCALL_FUNCTION_BYTES 64
 
+/* All but the first under the lock of everybody.c. */
 static struct {
-	struct wf_spin turn; /* one broadcast at a time */
-	long nr, args[3];    /* (p) before seq */
-	uint32_t seq;        /* (a) grows with every broadcast */
-	uint32_t is_open;    /* (a) some have yet to answer */
-	bool is_last; /* (q) by turn: it is the last change of any kernel thread's credentials */
-} broadcast;
+	uint32_t nr_sent; /* (a) signals, for each of which a call has yet to come */
+	bool is_open;     /* the call of this round has been made */
+	uint32_t seq;     /* as which request */
+	long ret;
+} change;
 
-void lx_credentials_answer(struct wf_kthread *k)
-{
-	uint32_t seq = wf_load_acquire(&broadcast.seq);
-	uint32_t last = wf_load_acquire(&k->request_claimed);
-
-	/*
-	 * A kick may interrupt this very function on the same kernel thread and answer a later broadcast: so the
-	 * CAS claims the answer, and only forward.
-	 */
-	if (!wf_load_acquire(&broadcast.is_open) || (int32_t)(seq - last) <= 0 ||
-	    !wf_cas(&k->request_claimed, &last, seq))
-		return;
-	(void)sys3(broadcast.nr, broadcast.args[0], broadcast.args[1], broadcast.args[2]);
-	wf_store_release(&k->request_answered, seq);
-}
-
-static bool owes_answer(struct wf_kthread *k, uint32_t seq)
-{
-	return wf_load_acquire(&k->tid) > 0 && wf_load_acquire(&k->request_answered) != seq;
-}
-
-/*
- * A kernel thread that is made meanwhile has inherited the change, answers by itself when it begins, or is asked:
- * a new one stands behind its maker, who is waited for first; an ended one that comes back is counted, and while
- * one was on its way the round is repeated. A spare may end meanwhile; its tid is 0 then.
- */
-static void ask_everybody(struct wf_kthread *self)
-{
-	uint32_t revivals, seq = broadcast.seq + 1;
-
-	wf_store_relaxed(&self->request_claimed, seq);
-	wf_store_release(&self->request_answered, seq);
-	wf_store_release(&broadcast.seq, seq);
-	wf_store_seq_cst(&broadcast.is_open, 1u);
-	do {
-		revivals = wf_load_seq_cst(&wf_rt.revivals);
-		for (uint32_t round = 0; wf_load_seq_cst(&wf_rt.nr_reviving); round++)
-			sys_relax(round);
-		/* All at once, then one after the other. */
-		for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {
-			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
-
-			if (owes_answer(k, seq))
-				(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK);
-		}
-		for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {
-			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
-
-			for (uint32_t round = 0; owes_answer(k, seq); round++)
-				sys_relax(round);
-		}
-	} while (wf_load_seq_cst(&wf_rt.revivals) != revivals);
-	wf_store_release(&broadcast.is_open, 0u);
-}
-
-/*
- * libc makes these calls for the process: in every thread, or by itself. A program that makes one through
- * syscall() means the calling thread, as servers do that act for many users.
- */
-static bool is_for_one_thread(const struct wf_frame *f)
+static bool is_by_libc(const struct wf_frame *f)
 {
 	uintptr_t fn = (uintptr_t)lx_config.syscall_function;
 
-	return fn && f->next - fn < SYSCALL_FUNCTION_BYTES;
+	return lx_gate.in_libc(f->next) && !(fn && f->next - fn < SYSCALL_FUNCTION_BYTES);
 }
 
-/* The holder waits for kernel threads that may be waiting here: answer while we wait. */
-void lx_credentials_lock(void)
+bool lx_credentials_is_round(const struct wf_frame *f, int sig)
 {
-	for (uint32_t round = 0; !wf_spin_trylock(&broadcast.turn); round++) {
-		lx_credentials_answer(wf_self_kthread());
-		sys_relax(round);
-	}
+	return sig == LX_SIG_SETXID && is_by_libc(f);
 }
 
-void lx_credentials_unlock(void)
+void lx_credentials_sent(void)
 {
-	wf_spin_unlock(&broadcast.turn);
+	wf_fetch_add(&change.nr_sent, 1u);
 }
 
-static int nr_args(long nr)
+static bool take_sent(void)
 {
-	switch (nr) {
-	case __NR_setuid:
-	case __NR_setgid:
-		return 1;
-	case __NR_setreuid:
-	case __NR_setregid:
-		return 2;
-	default:
-		return 3;
-	}
+	uint32_t nr = wf_load_acquire(&change.nr_sent);
+
+	while (nr && !wf_cas(&change.nr_sent, &nr, nr - 1))
+		;
+	return nr;
 }
 
-/* All of them have made this very call, and none since. What an address leads to may have changed. */
-static bool is_repeated(const struct wf_frame *f)
+void lx_credentials_not_sent(void)
 {
-	const uint64_t args[] = { WF_ARG0(f), WF_ARG1(f), WF_ARG2(f) };
-
-	if (!broadcast.is_last || broadcast.nr != (long)f->nr || f->nr == __NR_setgroups)
-		return false;
-	for (int i = 0; i < nr_args((long)f->nr); i++)
-		if (broadcast.args[i] != (long)args[i])
-			return false;
-	return true;
+	(void)take_sent();
 }
 
-static long change_one_thread(struct wf_frame *f)
+static long change_all(const struct wf_frame *f)
 {
-	lx_credentials_lock();
-	broadcast.is_last = false;
-	lx_credentials_unlock();
-	return lx_bind_call(f);
+	const struct lx_everybody call = {
+		.nr = (long)f->nr,
+		.args = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f) },
+		.is_own_state = lx_has_own_state(),
+		.asks_after_failure = true,
+	};
+	long ret;
+
+	wf_call_enter(false);
+	lx_everybody_lock();
+	if (!change.is_open)
+		change.ret = lx_everybody_make(&call, &change.seq);
+	change.is_open = take_sent();
+	ret = lx_everybody_answer_of(change.seq, change.ret);
+	lx_everybody_unlock();
+	wf_call_leave();
+	return ret;
 }
 
 long sysc_set_credentials(struct wf_frame *f)
 {
-	long ret;
-
-	if (is_for_one_thread(f))
-		return change_one_thread(f);
-	lx_credentials_lock();
-	ret = lx_raw(f);
-	if (ret >= 0 && !is_repeated(f)) {
-		broadcast.nr = (long)f->nr;
-		broadcast.args[0] = (long)WF_ARG0(f);
-		broadcast.args[1] = (long)WF_ARG1(f);
-		broadcast.args[2] = (long)WF_ARG2(f);
-		ask_everybody(wf_self_kthread());
-		broadcast.is_last = true;
-	}
-	lx_credentials_unlock();
-	return ret;
+	return is_by_libc(f) ? change_all(f) : lx_bind_call_unless_alone(f);
 }
 
 void lx_credentials_forget(void)
 {
-	__builtin_memset(&broadcast, 0, sizeof(broadcast));
+	__builtin_memset(&change, 0, sizeof(change));
 }

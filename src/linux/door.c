@@ -9,6 +9,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/everybody.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
 #include "linux/timers.h"
@@ -60,7 +61,7 @@ static void dispatch(int sig, struct wf_siginfo *info)
 	}
 	if (wf_is_kick(sig, info)) {
 		wf_store_seq_cst(&wf_rt.door->kick_sent, 0u);
-		lx_credentials_answer(wf_rt.door);
+		lx_everybody_answer(wf_rt.door);
 		lx_remote_answer(wf_rt.door);
 		wf_rt_door_kicked();
 		return;

@@ -11,6 +11,7 @@
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
+#include "linux/everybody.h"
 #include "linux/policy.h"
 #include "linux/ring.h"
 #include "linux/robust.h"
@@ -281,7 +282,7 @@ static void take_pending_back(struct lx_thread *self)
  */
 static void refuse_kicks(struct wf_kthread *k)
 {
-	lx_credentials_lock();
+	lx_everybody_lock();
 	for (uint32_t round = 0; wf_exchange_seq_cst(&k->kick_sent, 1u); round++)
 		sys_relax(round); /* one is: its handler clears the word */
 }
@@ -289,7 +290,7 @@ static void refuse_kicks(struct wf_kthread *k)
 static void take_kicks(struct wf_kthread *k)
 {
 	wf_store_seq_cst(&k->kick_sent, 0u);
-	lx_credentials_unlock();
+	lx_everybody_unlock();
 	wf_kick(k); /* whoever wanted to meanwhile */
 }
 

@@ -7,6 +7,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/credentials.h"
 
 #include <signal.h>
 
@@ -205,13 +206,21 @@ static long send_to_thread(uint32_t tid, int sig, const struct wf_siginfo *info)
 
 long sysc_tgkill(struct wf_frame *f)
 {
-	struct wf_siginfo info = info_from_self((int)WF_ARG2(f), SI_TKILL);
+	int sig = (int)WF_ARG2(f);
+	struct wf_siginfo info = info_from_self(sig, SI_TKILL);
+	bool is_round = lx_credentials_is_round(f, sig);
+	long ret;
 
 	if ((int)WF_ARG0(f) <= 0 || (int)WF_ARG1(f) <= 0)
 		return -EINVAL;
 	if ((int)WF_ARG0(f) != wf_rt.pid)
 		return lx_raw(f);
-	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
+	if (is_round)
+		lx_credentials_sent();
+	ret = send_to_thread((uint32_t)WF_ARG1(f), sig, &info);
+	if (is_round && ret < 0)
+		lx_credentials_not_sent();
+	return ret;
 }
 
 long sysc_tkill(struct wf_frame *f)

@@ -12,7 +12,9 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/credentials.h"
 #include "linux/deathsig.h"
+#include "linux/everybody.h"
 #include "linux/names.h"
 #include "linux/policy.h"
 #include "linux/remote.h"
@@ -54,7 +56,7 @@ static bool is_spin(uintptr_t pc)
 /* What others want of this kernel thread, whichever thread it runs. */
 static void kicked(struct wf_kthread *k)
 {
-	lx_credentials_answer(k);
+	lx_everybody_answer(k);
 	lx_remote_answer(k);
 }
 
@@ -235,6 +237,7 @@ void lx_forget(bool shares_files)
 	lx_poll_forget();
 	lx_queue_forget();
 	lx_credentials_forget();
+	lx_everybody_forget();
 	lx_stacks_forget();
 	lx_heir_forget();
 	lx_names_forget();

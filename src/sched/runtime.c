@@ -60,7 +60,7 @@ static struct wf_kthread *take_ended(void)
 			continue;
 		k = *at;
 		*at = k->next_spare;
-		/* Who looks at all kernel threads sees that one came; see credentials.c. */
+		/* Who looks at all kernel threads sees that one came; see linux/everybody.c. */
 		wf_fetch_add(&wf_rt.nr_reviving, 1u);
 		wf_fetch_add(&wf_rt.revivals, 1u);
 		break;
@@ -215,6 +215,7 @@ static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
 
 static bool spawn(struct wf_kthread *k, void (*loop)(void *))
 {
+	const struct wf_kthread *own = wf_own_kthread();
 	bool was_revived = k->is_revived; /* it may end before we look again */
 	const uint64_t all = ~0ull;
 	uint64_t mask;
@@ -222,6 +223,9 @@ static bool spawn(struct wf_kthread *k, void (*loop)(void *))
 
 	/* Until it knows itself it takes itself for us: a kick for it would be answered in our name. */
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
+	/* It is as we are: no request is answered between here and the clone. */
+	k->request_claimed = k->request_answered = own->request_answered;
+	k->request_ret = own->request_ret;
 	tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, loop, k, &k->tid);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (was_revived)

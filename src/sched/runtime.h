@@ -186,6 +186,8 @@ void wf_monitor_hurry(void);
 
 /* Interrupt kernel thread k at whatever it does. */
 void wf_kick(struct wf_kthread *k);
+/* The same, also when another kick is on its way. */
+void wf_kick_anyway(struct wf_kthread *k);
 /* Signal handler for WF_SIG_KICK. */
 void wf_preempt_on_kick(int sig, void *info, void *uc);
 /* k, the caller's, has just given its worker away: a kick for that one's sake comes now, or never. */

@@ -58,12 +58,13 @@ struct wf_kthread {
 	bool is_helper;         /* (c) runs no threads either; see wf_rt_spawn_helper() */
 	void *helper_arg;       /* (c) */
 	bool is_poller;         /* (o) the helper of poller.c */
-	bool is_ending;         /* (o) its bound thread has ended */
+	bool is_ending;         /* (a) its bound thread has ended */
 	bool is_revived;        /* by its maker: it had ended, and comes back */
 	/* (o) the kernel ties something of the program to it, which would end with it: see wf_kthread_tie() */
 	bool is_tied;
-	/* (a) the last request to all kernel threads that it set out to answer, and has answered; credentials.c */
+	/* (a) the last request to all kernel threads that it set out to answer, and has answered; linux/everybody.c */
 	uint32_t request_claimed, request_answered;
+	long request_ret; /* (p) before request_answered: what that one returned here */
 	void *errand; /* (a) a call that another kernel thread asks it to make; linux/remote.c */
 	struct wf_thread *bound; /* (o) runs nothing else; see bind.h */
 	uint32_t bound_is_ready; /* (a) futex word */

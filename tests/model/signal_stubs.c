@@ -2,6 +2,8 @@
 /* What the files of src/linux that deliver signals ask of others, who have nothing to say here. */
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/credentials.h"
+#include "linux/everybody.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
 #include "linux/timers.h"
@@ -25,7 +27,20 @@ long (*lx_bind_handler(long nr, long (*handler)(struct wf_frame *)))(struct wf_f
 	return handler;
 }
 
-void lx_credentials_answer(struct wf_kthread *k)
+void lx_everybody_answer(struct wf_kthread *k)
+{
+}
+
+bool lx_credentials_is_round(const struct wf_frame *f, int sig)
+{
+	return false;
+}
+
+void lx_credentials_sent(void)
+{
+}
+
+void lx_credentials_not_sent(void)
 {
 }
 
