@@ -51,6 +51,11 @@ static void stay_native(const char *why)
 	say("running on plain NPTL: ", why);
 }
 
+static void say_short(const char *of)
+{
+	say("no further kernel thread can be made, threads in calls that block take turns: ", of);
+}
+
 static bool has_other_threads(void)
 {
 	char buf[1024];
@@ -231,6 +236,7 @@ static void prepare(void)
 		lx_config.nr_workers = 1;
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
+	lx_config.on_short = say_short;
 	lx_config.prepare = patch_all;
 	wants_stats = stats && *stats && !wf_env_is(stats, "0");
 	wf_trace_on = trace && *trace && !wf_env_is(trace, "0");

@@ -16,7 +16,10 @@
 #define CLOCK_MONOTONIC 1
 #define TFD_TIMER_ABSTIME 1
 #define OWN_FD_LIMIT 1024
-#define ENTRIES_PER_STEP 1024u     /* whole pages */
+#define ENTRIES_PER_STEP 1024u /* whole pages */
+#define BYTES_BESIDE                                                                               \
+	(8ul                                                                                       \
+	 << 10) /* what a descriptor comes with, where the addresses are limited: a buffer or two */
 #define LOOK_AGAIN_NS (10 * WF_MS) /* at what the poller has no room for */
 #define UNHEARD_MIN 8              /* see count_unheard() */
 #define EVENTS_PER_POLL 24         /* 288 bytes: the call is also made on a program's stack */
@@ -38,7 +41,7 @@ struct fd_entry *wf_fdtab_entry_behind_end(int fd)
 	uint32_t nr = wf_load_relaxed(&wf_fdtab.nr_entries);
 	uint32_t enough = WF_ALIGN_UP((uint32_t)fd + 1, ENTRIES_PER_STEP);
 
-	if (fd < 0 || fd >= WF_MAX_FDS || !wf_fdtab.entries ||
+	if (fd < 0 || (uint32_t)fd >= wf_fdtab.max_entries || !wf_fdtab.entries ||
 	    sys_commit(wf_fdtab.entries, enough * sizeof(*wf_fdtab.entries)) < 0)
 		return NULL;
 	while (nr < enough && !wf_cas(&wf_fdtab.nr_entries, &nr, enough))
@@ -529,21 +532,25 @@ static void make_timer(void)
 	io.has_clock = fd >= 0;
 }
 
-int wf_epoll_init(void)
+int wf_epoll_init(const char **out_call)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TAG };
 
-	if (!wf_fdtab.entries)
-		wf_fdtab.entries = sys_reserve(sizeof(struct fd_entry) * WF_MAX_FDS);
+	*out_call = "mmap";
+	wf_fdtab.max_entries = sys_room_for(BYTES_BESIDE, ENTRIES_PER_STEP, WF_MAX_FDS);
+	wf_fdtab.entries = sys_reserve(sizeof(struct fd_entry) * wf_fdtab.max_entries);
 	if (!wf_fdtab.entries)
 		return -ENOMEM;
+	*out_call = "epoll_create1";
 	io.epoll_fd = move_high((int)sys1(__NR_epoll_create1, EPOLL_CLOEXEC));
 	if (io.epoll_fd < 0)
 		return io.epoll_fd;
+	*out_call = "eventfd2";
 	io.wake_fd = move_high((int)sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK));
 	if (io.wake_fd < 0)
 		return io.wake_fd;
 	make_timer();
+	*out_call = "epoll_ctl";
 	return (int)sys4(__NR_epoll_ctl, io.epoll_fd, EPOLL_CTL_ADD, io.wake_fd, &ev);
 }
 
@@ -559,7 +566,7 @@ void wf_epoll_forget(bool are_others)
 	forget_fd(io.epoll_fd, are_others);
 	forget_fd(io.wake_fd, are_others);
 	forget_fd(io.timer_fd, are_others);
-	sys_unmap(wf_fdtab.entries, sizeof(struct fd_entry) * WF_MAX_FDS);
+	sys_unmap(wf_fdtab.entries, sizeof(struct fd_entry) * wf_fdtab.max_entries);
 	wf_fdtab = (struct wf_fdtab){ 0 };
 	io = (typeof(io)){ .epoll_fd = -1, .wake_fd = -1, .timer_fd = -1, .armed = WF_NEVER };
 }

@@ -144,8 +144,8 @@ void wf_fd_set_own(int fd, bool is_own);
 
 struct wf_io_driver;
 extern const struct wf_io_driver wf_epoll_driver;
-/* 0 or -errno. In a fork child: wf_epoll_forget() first. */
-int wf_epoll_init(void);
+/* 0, or -errno of the call that is named. In a fork child: wf_epoll_forget() first. */
+int wf_epoll_init(const char **out_call);
 /* are_others: a process with the same table goes on using the descriptors, so they stay open. */
 void wf_epoll_forget(bool are_others);
 

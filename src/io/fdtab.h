@@ -55,6 +55,7 @@ _Static_assert(sizeof(struct fd_entry) == WF_CACHE_LINE, "a line per descriptor"
 struct wf_fdtab {
 	struct fd_entry *entries; /* (c) */
 	uint32_t nr_entries;      /* (a) */
+	uint32_t max_entries;     /* (c) */
 } WF_ALIGNED(WF_CACHE_LINE);
 extern struct wf_fdtab wf_fdtab;
 

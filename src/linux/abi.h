@@ -393,12 +393,14 @@ struct lx_config {
 	void *syscall_function; /* libc's syscall() */
 	void (*on_exit)(void);
 	void (*on_refused)(const char *why); /* the first thread stays native */
+	void (*on_short)(const char *of);    /* no further kernel thread can be made */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
 };
 extern struct lx_config lx_config;
 /* Why a program whose rings the main kernel thread owns stays native; NULL: it need not. Before the first thread. */
 const char *lx_uring_of_main(void);
-bool lx_start(void);
+/* 1; 0: the program stays native; -errno: no kernel thread could be made, and the next thread may try again. */
+long lx_start(void);
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
 /* In the child of a fork. shares_files: it has the table of descriptors in common with its parent. */

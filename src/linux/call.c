@@ -6,9 +6,12 @@
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "sched/direct.h"
+#include "sched/rescue.h"
 #include "sched/shuffle.h"
 #include "sched/timers.h"
 
+#include <linux/fcntl.h>
+#include <linux/futex.h>
 #include <linux/prctl.h>
 
 #ifndef PR_SET_MDWE
@@ -68,6 +71,28 @@ static void forget_resched(struct lx_thread *self)
 		lx_bind_rethink(self, true);
 }
 
+/*
+ * One that may last for ever, has done nothing when it is interrupted, and waits, made again, until the same moment: it may
+ * be ended when no kernel thread is left for others.
+ */
+static bool repeats(long nr, const long args[6], enum how how, enum lx_restart restart)
+{
+	switch (nr) {
+	case __NR_open: /* of a FIFO */
+	case __NR_openat:
+	case __NR_semop:
+	case __NR_msgrcv:
+	case __NR_msgsnd:
+		return true;
+	case __NR_semtimedop:
+		return !args[3];
+	case __NR_futex:
+		return !args[3] || (args[1] & FUTEX_CMD_MASK) != FUTEX_WAIT;
+	default:
+		return how == CALL_HANDED_ON && restart == LX_RESTART_SYS;
+	}
+}
+
 static long call_through(long nr, const long args[6], enum how how, enum lx_restart restart)
 {
 	struct lx_thread *self = lx_self();
@@ -76,11 +101,15 @@ static long call_through(long nr, const long args[6], enum how how, enum lx_rest
 		long ret;
 
 		forget_resched(self);
+		wf_store_relaxed(&self->base.repeats_call, repeats(nr, args, how, restart));
 		ret = call_once(self, nr, args, how);
+		wf_store_relaxed(&self->base.repeats_call, false);
 		if (ret != -EINTR && ret != -ERESTARTNOINTR)
 			return ret;
-		if (!lx_signal_is_waiting(self))
+		if (!lx_signal_is_waiting(self)) {
+			wf_rescue_let_others_run();
 			continue;
+		}
 		if (ret == -ERESTARTNOINTR)
 			return ret;
 		return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;

@@ -17,7 +17,9 @@
 #include "linux/abi.h"
 #include "linux/calls.h"
 #include "linux/robust.h"
+#include "sched/park.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #define GUARD_INSTALL 102
@@ -287,6 +289,8 @@ long sysc_mmap(struct wf_frame *f)
 		let_go(addr, bytes);
 	}
 	addr = (uintptr_t)lx_raw(f);
+	if ((long)addr == -ENOMEM)
+		wf_yield(); /* who tries again and again keeps no thread from running whose end makes room */
 	if (is_stack && (long)addr > 0)
 		count_mapped(bytes);
 	if (WF_UNLIKELY(flags & MAP_SHARED))

@@ -7,6 +7,7 @@
  * kernel thread into the door and lets the main thread go on on a worker.
  */
 #include "arch/arch.h"
+#include "base/fmt.h"
 #include "io/fd.h"
 #include "io/ring.h"
 #include "linux/abi.h"
@@ -21,6 +22,7 @@
 #include "linux/robust.h"
 #include "sys/rseq.h"
 
+#include <errno.h>
 #include <linux/personality.h>
 #include <signal.h>
 
@@ -60,6 +62,22 @@ static void kicked(struct wf_kthread *k)
 	lx_remote_answer(k);
 }
 
+#define POLLOUT 4
+
+/* Not where it would have to wait for somebody to read it: signals come through here. */
+static void tell_refused_kthread(long error)
+{
+	struct {
+		int fd;
+		short events, revents;
+	} out = { .fd = 2, .events = POLLOUT };
+
+	if (lx_config.on_short && sys3(__NR_poll, &out, 1, 0) == 1 && out.revents & POLLOUT)
+		lx_config.on_short(error == -EAGAIN   ? "RLIMIT_NPROC, or pids.max"
+				   : error == -ENOMEM ? "memory, or RLIMIT_AS"
+						      : "a filter of system calls");
+}
+
 static const struct wf_sched_hooks hooks = {
 	.thread_exited = lx_thread_exited,
 	.interrupted = lx_signal_interrupted,
@@ -69,14 +87,34 @@ static const struct wf_sched_hooks hooks = {
 	.is_copy = is_copy,
 	.is_spin = is_spin,
 	.stands_still = lx_bind_in_fault,
+	.refused_kthread = tell_refused_kthread,
 };
 
-static bool refuse(const char *why)
+static long refuse(const char *why)
 {
 	is_refused = true;
 	if (lx_config.on_refused)
 		lx_config.on_refused(why);
-	return false;
+	return 0;
+}
+
+/* A call that must succeed did not. */
+static long refuse_for(const char *call, long error)
+{
+	const char *why = " is refused by a filter of system calls";
+	char line[160];
+	struct wf_fmt f;
+
+	if (error == -ENOMEM)
+		why = " finds no memory for the runtime's tables (RLIMIT_AS, or vm.max_map_count)";
+	else if (error == -EMFILE || error == -ENFILE)
+		why = " finds no descriptor left (RLIMIT_NOFILE, or fs.file-max)";
+	else if (error == -ENOSPC)
+		why = " finds no room in the user's epoll watches (fs.epoll.max_user_watches)";
+	wf_fmt_init(&f, line, sizeof(line));
+	wf_fmt_str(&f, call);
+	wf_fmt_str(&f, why);
+	return refuse(line);
 }
 
 void lx_stay_native(const char *why)
@@ -110,13 +148,18 @@ static void take_over_handlers(void)
 		(void)sys_sigaction(faults[i], &fault, NULL);
 }
 
+static void restore_handlers(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		(void)sys_sigaction(faults[i], &lx.action[faults[i]], NULL);
+	(void)sys_sigaction(WF_SIG_KICK, &lx.action[WF_SIG_KICK], NULL);
+}
+
 void lx_signal_restore_kernel(struct lx_thread *t)
 {
 	struct wf_stack_t ss = t->altstack;
 
-	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-		(void)sys_sigaction(faults[i], &lx.action[faults[i]], NULL);
-	(void)sys_sigaction(WF_SIG_KICK, &lx.action[WF_SIG_KICK], NULL);
+	restore_handlers();
 	if (!ss.size)
 		ss.flags = SS_DISABLE;
 	(void)sys2(__NR_sigaltstack, &ss, NULL);
@@ -177,14 +220,78 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	lx.nr_threads = 1;
 }
 
-bool lx_start(void)
+/* What every kernel thread of ours calls as it begins, or waits with: a filter may know nothing of it. */
+static const char *find_refused_call(void)
+{
+	const struct __kernel_timespec now = { 0, 0 };
+	const uint64_t none = 0;
+	struct wf_stack_t ss;
+	int pid = (int)sys0(__NR_getpid);
+
+	if (sys2(__NR_sigaltstack, NULL, &ss) < 0)
+		return "sigaltstack";
+	if (sys4(__NR_rt_sigtimedwait, &none, NULL, &now, sizeof(none)) != -EAGAIN)
+		return "rt_sigtimedwait";
+	return sys_tgkill(pid, pid, 0) < 0 ? "tgkill" : NULL;
+}
+
+/* All that was made for the first thread, before anybody else runs. */
+static void take_down(void)
+{
+	wf_epoll_forget(false);
+	wf_runtime_stop();
+	lx = (struct lx_process){ .has_userfaults = lx.has_userfaults };
+}
+
+static long start(uint64_t mask)
+{
+	const char *call;
+	struct wf_thread *main;
+	long ret;
+
+	wf_thread_table_init(sizeof(struct lx_thread));
+	lx_futex_init();
+	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
+	wf_slab_init(&lx.futex_vectors, LX_FUTEX_VECTOR_MAX * sizeof(struct lx_futex_wait));
+	lx_pending_init(&lx.shared, 0);
+	ret = wf_epoll_init(&call);
+	if (ret < 0)
+		return refuse_for(call, ret);
+	lx.on_exit = lx_config.on_exit;
+	wf_rt.seed = lx_config.seed;
+	wf_rt.is_shuffled = lx_config.is_shuffled;
+	wf_rt.keeps_worker = lx_config.keeps_worker;
+	if (lx_config.slice_us)
+		wf_rt.slice_ns = WF_MAX(lx_config.slice_us, WF_MIN_SLICE_US) * WF_US;
+	main = wf_runtime_start(&wf_epoll_driver, &hooks,
+				lx_config.nr_workers ? lx_config.nr_workers
+						     : (uint32_t)sys_cpu_count(),
+				lx_config.min_sigstack);
+	if (!main)
+		return refuse_for("mmap", -ENOMEM);
+	adopt_main(lx_of(main), mask);
+	take_over_handlers();
+	(void)sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	/* Without one the main thread could go on nowhere. With it, nothing can fail any more. */
+	ret = wf_runtime_staff();
+	if (ret < 0) {
+		restore_handlers();
+		return ret;
+	}
+	unregister_rseq();
+	wf_store_release(&wf_arch_gate_on, 1u);
+	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
+	return 1;
+}
+
+long lx_start(void)
 {
 	uint64_t all = ~0ull, mask = 0;
-	struct wf_thread *main;
 	const char *why;
+	long ret;
 
 	if (is_refused || wf_self_kthread())
-		return false;
+		return 0;
 	if (sys0(__NR_gettid) != sys0(__NR_getpid))
 		return refuse("threads were made before weft could see them");
 	if (native_why)
@@ -192,40 +299,21 @@ bool lx_start(void)
 	why = lx_uring_of_main();
 	if (why)
 		return refuse(why);
+	why = find_refused_call();
+	if (why)
+		return refuse_for(why, -EPERM);
 	why = lx_config.prepare();
 	if (why)
 		return refuse(why);
-	wf_thread_table_init(sizeof(struct lx_thread));
-	lx_futex_init();
-	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
-	wf_slab_init(&lx.futex_vectors, LX_FUTEX_VECTOR_MAX * sizeof(struct lx_futex_wait));
-	lx_pending_init(&lx.shared, 0);
-	if (wf_epoll_init() < 0)
-		return refuse("no epoll descriptor could be made");
-	lx.on_exit = lx_config.on_exit;
-	wf_rt.seed = lx_config.seed;
-	wf_rt.is_shuffled = lx_config.is_shuffled;
-	wf_rt.keeps_worker = lx_config.keeps_worker;
-	if (lx_config.slice_us)
-		wf_rt.slice_ns = WF_MAX(lx_config.slice_us, WF_MIN_SLICE_US) * WF_US;
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
-	main = wf_runtime_start(&wf_epoll_driver, &hooks,
-				lx_config.nr_workers ? lx_config.nr_workers
-						     : (uint32_t)sys_cpu_count(),
-				lx_config.min_sigstack);
-	if (!main) {
+	ret = start(mask);
+	if (ret <= 0) {
+		take_down();
 		(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
-		wf_epoll_forget(false);
-		return refuse("out of memory");
+		return ret;
 	}
-	adopt_main(lx_of(main), mask);
-	take_over_handlers();
-	unregister_rseq();
-	(void)sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-	wf_store_release(&wf_arch_gate_on, 1u);
-	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
 	lx_heir_start();
-	return true;
+	return 1;
 }
 
 void lx_forget(bool shares_files)

@@ -11,8 +11,10 @@
 #include "linux/calls.h"
 #include "linux/deathsig.h"
 #include "linux/robust.h"
+#include "sched/park.h"
 #include "sys/rseq.h"
 
+#include <errno.h>
 #include <linux/sched.h>
 
 struct lx_thread *lx_by_tid(uint32_t tid)
@@ -106,6 +108,16 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 	return tid;
 }
 
+/* Who tries again and again keeps no thread from running whose end makes room. */
+static long make_thread_or_yield(const struct wf_frame *f, const struct clone_request *r)
+{
+	long ret = make_thread(f, r);
+
+	if (ret == -EAGAIN)
+		wf_yield();
+	return ret;
+}
+
 void wf_linux_thread_started(void)
 {
 	wf_worker_finish_switch(wf_self_kthread());
@@ -116,8 +128,8 @@ static bool is_thread(uint64_t flags)
 	return (flags & (CLONE_THREAD | CLONE_VM)) == (CLONE_THREAD | CLONE_VM);
 }
 
-/* The first thread starts the runtime. False: stay native. */
-static bool may_make_threads(void)
+/* The first thread starts the runtime. 1; 0: stay native; -errno: as the kernel would have refused it. */
+static long may_make_threads(void)
 {
 	if (wf_load_acquire(&wf_rt.started))
 		return wf_self_kthread() != NULL;
@@ -133,9 +145,12 @@ long sysc_clone(struct wf_frame *f)
 		.child_tid = (uint32_t *)WF_ARG3(f),
 		.tls = WF_ARG4(f),
 	};
+	long ret = 0;
 
-	if (is_thread(r.flags) && r.sp && may_make_threads())
-		return make_thread(f, &r);
+	if (is_thread(r.flags) && r.sp)
+		ret = may_make_threads();
+	if (ret)
+		return ret < 0 ? ret : make_thread_or_yield(f, &r);
 	return lx_clone_process(f, r.flags, r.sp, NULL);
 }
 
@@ -144,6 +159,7 @@ long sysc_clone3(struct wf_frame *f)
 	struct clone_args args = { 0 };
 	size_t bytes = WF_ARG1(f);
 	struct clone_request r;
+	long ret = 0;
 
 	if (bytes < CLONE_ARGS_SIZE_VER0)
 		return -EINVAL;
@@ -173,8 +189,10 @@ long sysc_clone3(struct wf_frame *f)
 		.child_tid = (uint32_t *)args.child_tid,
 		.tls = args.tls,
 	};
-	if (is_thread(r.flags) && args.stack && may_make_threads())
-		return make_thread(f, &r);
+	if (is_thread(r.flags) && args.stack)
+		ret = may_make_threads();
+	if (ret)
+		return ret < 0 ? ret : make_thread_or_yield(f, &r);
 	return lx_clone_process(f, args.flags | args.exit_signal, args.stack ? r.sp : 0, &args);
 }
 

@@ -203,6 +203,16 @@ static enum haul steal(struct wf_kthread *k, enum wf_greed greed, bool takes_war
 	return best;
 }
 
+void wf_idle_take_over(struct wf_kthread *k)
+{
+	for (uint32_t i = 0; k->worker && i < wf_rt.nr_workers; i++) {
+		struct wf_worker *victim = &wf_rt.workers[i];
+
+		if (victim != k->worker && !wf_load_acquire(&victim->kthread))
+			(void)steal_from(k, victim, WF_GREED_ALL, true);
+	}
+}
+
 #define LUCK_MAX 15
 #define LUCK_OF_A_FIND 4
 /* Without luck, one search in so many lasts all the same: a program's habits change. */

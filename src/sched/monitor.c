@@ -10,6 +10,7 @@
  */
 #include "sched/park.h"
 #include "sched/poller.h"
+#include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 #include "sched/width.h"
@@ -304,7 +305,7 @@ int64_t wf_monitor_tick(int64_t now)
 			     .last_end = WF_NEVER,
 			     .slice = wf_rt.slice_ns };
 	bool is_busy = false, is_queued = false;
-	int64_t next = wf_load_relaxed(&wf_rt.monitor_until), woken = WF_NEVER;
+	int64_t next = wf_load_relaxed(&wf_rt.monitor_until), woken = WF_NEVER, rescue;
 
 	if (next < now && now - next <= EARLY_NS(wf_rt.slice_ns))
 		look.due = next;
@@ -326,6 +327,8 @@ int64_t wf_monitor_tick(int64_t now)
 	}
 	if (is_queued)
 		wf_idle_wake();
+	rescue = wf_rescue_look(now, is_queued);
+	is_busy |= rescue != WF_NEVER;
 	if (!wf_load_seq_cst(&wf_rt.nr_idle)) {
 		(void)wf_wheel_expire(&wf_rt.wheel, now);
 		/* A wake() that found its sleeper gone would suppress all others: who polls takes it back. */
@@ -357,5 +360,5 @@ int64_t wf_monitor_tick(int64_t now)
 	if (!wf_load_seq_cst(&wf_rt.nr_idle))
 		next = WF_MIN(next,
 			      WF_MAX(wf_load_seq_cst(&wf_rt.wheel.next), now + WF_MONITOR_MIN_NS));
-	return WF_MIN(next, woken);
+	return WF_MIN(WF_MIN(next, woken), rescue);
 }

@@ -5,7 +5,9 @@
 #include "arch/x86_64/sigframe.h"
 #include "base/die.h"
 #include "sched/park.h"
+#include "sched/rescue.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #define SPARES_KEPT 2
@@ -85,17 +87,22 @@ static struct wf_kthread *take_ended(void)
  * mapping, and these say what all the rest means. They become memory as they are needed.
  */
 static struct wf_kthread *pool; /* (p) */
+static uint32_t pool_max;       /* (p) */
+
+#define KTHREAD_BYTES (2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES)
 
 #define KTHREADS_PER_STEP 512u /* whole pages of either */
 
 /* Under wf_rt.lock. */
 static bool make_room(uint32_t i)
 {
+	if (!pool_max)
+		pool_max = sys_room_for(KTHREAD_BYTES, KTHREADS_PER_STEP, WF_MAX_KTHREADS);
 	if (!pool)
-		pool = sys_reserve(WF_MAX_KTHREADS * sizeof(*pool));
+		pool = sys_reserve(pool_max * sizeof(*pool));
 	if (!wf_rt.kthreads)
-		wf_rt.kthreads = sys_reserve(WF_MAX_KTHREADS * sizeof(struct wf_kthread *));
-	if (!pool || !wf_rt.kthreads || i == WF_MAX_KTHREADS)
+		wf_rt.kthreads = sys_reserve(pool_max * sizeof(struct wf_kthread *));
+	if (!pool || !wf_rt.kthreads || i == pool_max)
 		return false;
 	return i % KTHREADS_PER_STEP ||
 	       (sys_commit(pool + i, KTHREADS_PER_STEP * sizeof(*pool)) == 0 &&
@@ -106,20 +113,19 @@ static bool make_room(uint32_t i)
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
 static struct wf_kthread *map_kthread(void)
 {
-	const size_t bytes = 2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES;
-	char *p = sys_map(bytes);
+	char *p = sys_map(KTHREAD_BYTES);
 	struct wf_kthread *k;
 	bool is_apart;
 
 	if (!p)
 		return NULL;
-	is_apart = is_set_apart(p, bytes);
+	is_apart = is_set_apart(p, KTHREAD_BYTES);
 	guard(p, is_apart);
 	guard(p + WF_PAGE + WF_KSTACK_BYTES, is_apart);
 	wf_spin_lock(&wf_rt.lock);
 	if (!make_room(wf_rt.nr_kthreads)) {
 		wf_spin_unlock(&wf_rt.lock);
-		sys_unmap(p, bytes);
+		sys_unmap(p, KTHREAD_BYTES);
 		return NULL;
 	}
 	k = &pool[wf_rt.nr_kthreads];
@@ -213,7 +219,8 @@ static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
 	wf_store_release(&k->worker, w); /* pairs with the acquire in wf_worker_loop() */
 }
 
-static bool spawn(struct wf_kthread *k, void (*loop)(void *))
+/* 0 or -errno. */
+static long spawn(struct wf_kthread *k, void (*loop)(void *))
 {
 	const struct wf_kthread *own = wf_own_kthread();
 	bool was_revived = k->is_revived; /* it may end before we look again */
@@ -230,12 +237,13 @@ static bool spawn(struct wf_kthread *k, void (*loop)(void *))
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (was_revived)
 		wf_fetch_sub(&wf_rt.nr_reviving, 1u);
-	return tid > 0;
+	return WF_MIN(tid, 0);
 }
 
 bool wf_rt_carry(struct wf_worker *w, bool searching)
 {
 	struct wf_kthread *k = take_spare();
+	long error;
 
 	if (k) {
 		attach(w, k, searching);
@@ -248,17 +256,17 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 		return false;
 	k = new_kthread();
 	if (!k) {
-		wf_monitor_arm();
+		wf_rescue_note(-ENOMEM);
 		return false;
 	}
 	attach(w, k, searching);
-	if (spawn(k, wf_worker_loop))
+	error = spawn(k, wf_worker_loop);
+	if (error == 0)
 		return true;
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	wf_rt_end_kthread(k);
-	/* Who tries again is the monitor, as long as there is work. */
-	wf_monitor_arm();
+	wf_rescue_note(error);
 	return false;
 }
 
@@ -271,7 +279,7 @@ struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t)
 	k->bound = t;
 	k->cpu_began = 1; /* its clock begins at 0, and all of it is t's */
 	wf_store_release(&t->bound, k);
-	if (spawn(k, wf_worker_loop))
+	if (spawn(k, wf_worker_loop) == 0)
 		return k;
 	wf_store_release(&t->bound, (struct wf_kthread *)NULL);
 	wf_rt_end_kthread(k);
@@ -289,7 +297,7 @@ bool wf_rt_spawn_helper(void (*loop)(void *), void *arg)
 		return false;
 	k->is_helper = true;
 	k->helper_arg = arg;
-	if (spawn(k, loop))
+	if (spawn(k, loop) == 0)
 		return true;
 	wf_rt_end_kthread(k);
 	return false;
@@ -422,6 +430,48 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 	t->tls = door->tls;
 	t->state = WF_RUNNING;
 	return t;
+}
+
+/* Says nothing of itself yet: who wants something of it by a kick meanwhile is answered when it begins. */
+static void wait_for_worker(void *arg)
+{
+	struct wf_kthread *k = arg;
+
+	while (wf_load_acquire(&k->sleep_word))
+		(void)sys_futex_wait(&k->sleep_word, 1, -1);
+	wf_worker_loop(k);
+}
+
+long wf_runtime_staff(void)
+{
+	struct wf_kthread *k = new_kthread();
+	long ret;
+
+	if (!k)
+		return -ENOMEM;
+	wf_store_release(&k->sleep_word, 1u);
+	ret = spawn(k, wait_for_worker);
+	if (ret == 0)
+		wf_rt_add_spare(k);
+	return ret;
+}
+
+void wf_runtime_stop(void)
+{
+	for (uint32_t i = 0; i < wf_rt.nr_kthreads; i++) {
+		struct wf_kthread *k = wf_rt.kthreads[i];
+
+		sys_unmap((char *)k->stack - WF_PAGE, KTHREAD_BYTES);
+		sys_unmap(k->ring, sizeof(*k->ring));
+	}
+	sys_unmap(wf_rt.workers, sizeof(struct wf_worker) * wf_rt.nr_workers);
+	sys_unmap(wf_rt.kthreads, pool_max * sizeof(struct wf_kthread *));
+	sys_unmap(pool, pool_max * sizeof(*pool));
+	pool = NULL;
+	pool_max = 0;
+	wf_rt.kthreads = NULL;
+	wf_thread_table_done();
+	wf_runtime_forget();
 }
 
 struct door_start {

@@ -87,6 +87,10 @@ struct wf_runtime {
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
 	int64_t disarmed_at;    /* the monitor's own, as the next: when it last disarmed itself */
 	int64_t stays_armed_until;
+	/* (a) 0, or -errno: a kernel thread could not be made, ever. The other two are the monitor's own. See rescue.h. */
+	int32_t refusal;
+	bool is_refusal_told;
+	uint32_t rescue_turn;
 	uint32_t nr_lazy;       /* (a) kernel threads in a call that left its worker vacant */
 	uint32_t is_clock_lost; /* (a) the poller can be armed no more */
 	int64_t door_told_at;   /* (a) when timers.c last told the door to look earlier */
@@ -136,6 +140,13 @@ WF_INLINE int64_t wf_worker_slice(const struct wf_worker *w)
 struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 				   const struct wf_sched_hooks *hooks, uint32_t nr_workers,
 				   size_t min_sigstack);
+/*
+ * Make the kernel thread that is to carry the first worker: from then on somebody is there to go on with the main thread.
+ * 0, or -errno: none could be made.
+ */
+long wf_runtime_staff(void);
+/* As if wf_runtime_start() had not been called; no kernel thread was made. */
+void wf_runtime_stop(void);
 /*
  * Move the calling (main) thread to a worker; the kernel thread goes on as door_loop(), which never returns.
  * It calls prepare() first, as the door, while the main thread does not run yet.

@@ -17,6 +17,8 @@
 struct wf_thread_table wf_thread_table;
 
 #define table wf_thread_table
+/* A small stack: where the addresses are limited, so many threads as fit between them and no more. */
+#define BYTES_BESIDE (32ul << 10)
 #define SLOTS_PER_STEP                                                                             \
 	512 /* whole pages, whatever the size of a slot, which is one of cache lines */
 
@@ -35,14 +37,20 @@ void wf_thread_table_init(size_t object_bytes)
 {
 	uint32_t pid = (uint32_t)sys0(__NR_getpid);
 
-	/* The one of the process that forked this one. */
-	sys_unmap(table.slots, table.object_bytes * WF_MAX_THREADS);
+	wf_thread_table_done(); /* the one of the process that forked this one */
 	table = (struct wf_thread_table){
 		.object_bytes = WF_ALIGN_UP(object_bytes, (size_t)WF_CACHE_LINE),
+		.max_slots = sys_room_for(BYTES_BESIDE, SLOTS_PER_STEP, WF_MAX_THREADS),
 		.index_salt = reversed(pid, __builtin_ctz(WF_MAX_THREADS)),
 		.generation_salt = (pid >> 12) * 37 % WF_TID_GENERATIONS,
 	};
-	table.slots = sys_reserve(table.object_bytes * WF_MAX_THREADS);
+	table.slots = sys_reserve(table.object_bytes * table.max_slots);
+}
+
+void wf_thread_table_done(void)
+{
+	sys_unmap(table.slots, table.object_bytes * table.max_slots);
+	table = (struct wf_thread_table){ 0 };
 }
 
 struct wf_thread *wf_thread_slot(uint32_t index)
@@ -67,7 +75,7 @@ static void clear(struct wf_thread *t)
 /* Under the lock. */
 static bool may_take_fresh(void)
 {
-	if (!table.slots || table.nr_slots == WF_MAX_THREADS)
+	if (!table.slots || table.nr_slots == table.max_slots)
 		return false;
 	if (table.nr_slots % SLOTS_PER_STEP)
 		return true;

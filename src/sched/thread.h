@@ -134,6 +134,8 @@ struct wf_thread {
 	uint64_t preempted_at;
 	uint32_t nr_still;
 	int64_t still_since_ns;
+	/* (o) the real call that it is in is made again if it is ended for others; see rescue.h */
+	bool repeats_call;
 };
 
 /* What a wait without a deadline touches: two cache lines. */
@@ -166,6 +168,7 @@ struct wf_thread_table {
 	struct wf_spin lock;
 	char *slots;            /* (c) */
 	size_t object_bytes;    /* (c) */
+	uint32_t max_slots;     /* (c) */
 	uint32_t nr_slots;      /* (a) grows only */
 	struct wf_thread *free; /* (q) linked by next */
 	/* (c) so that processes which share locks have different tids; see thread.c */
@@ -186,5 +189,7 @@ bool wf_thread_is_our_tid(uint32_t tid);
 uint32_t wf_thread_slots(void);
 struct wf_thread *wf_thread_slot(uint32_t index);
 void wf_thread_table_init(size_t object_bytes);
+/* As if it had never been, before the first thread runs. */
+void wf_thread_table_done(void);
 
 #endif

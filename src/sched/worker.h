@@ -297,6 +297,8 @@ bool wf_idle_is_anybody(void);
 bool wf_idle_is_work_around(const struct wf_worker *w);
 /* The same, without what another worker will come to soon. */
 bool wf_idle_is_work_left(const struct wf_worker *w);
+/* k's worker takes, of what is queued at workers that nobody carries, as much as one steals. */
+void wf_idle_take_over(struct wf_kthread *k);
 /* The next thread for k's worker: its own, a stolen one, or one that wakes it from its sleep in the poller. */
 struct wf_thread *wf_idle_find_work(struct wf_kthread *k);
 

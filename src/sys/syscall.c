@@ -16,6 +16,11 @@
 #define APART_BYTES (5ul << 38)
 #define APART_RANGE (1ul << 36)
 
+#ifndef MADV_DONTDUMP
+#define MADV_DONTDUMP 16
+#define MADV_DODUMP 17
+#endif
+
 static uintptr_t apart_end, apart_used; /* (a) */
 
 static uintptr_t place(size_t bytes)
@@ -47,20 +52,38 @@ void *sys_map(size_t bytes)
 	return map(bytes, PROT_READ | PROT_WRITE);
 }
 
+/* A debugger that writes a core file would write all of it, zeroes. */
 void *sys_reserve(size_t bytes)
 {
-	return map(bytes, PROT_NONE);
+	void *p = map(bytes, PROT_NONE);
+
+	if (p)
+		(void)sys3(__NR_madvise, p, bytes, MADV_DONTDUMP);
+	return p;
 }
 
 long sys_commit(void *p, size_t bytes)
 {
-	return sys_protect((uintptr_t)p, (uintptr_t)p + bytes, PROT_READ | PROT_WRITE);
+	long ret = sys_protect((uintptr_t)p, (uintptr_t)p + bytes, PROT_READ | PROT_WRITE);
+
+	if (ret == 0)
+		(void)sys3(__NR_madvise, p, bytes, MADV_DODUMP);
+	return ret;
 }
 
 void sys_unmap(void *p, size_t bytes)
 {
 	if (p)
 		(void)sys2(__NR_munmap, p, bytes);
+}
+
+uint32_t sys_room_for(size_t bytes_beside, uint32_t step, uint32_t most)
+{
+	uint64_t limit[2] = { UINT64_MAX, UINT64_MAX }, nr;
+
+	(void)sys4(__NR_prlimit64, 0, 9 /* RLIMIT_AS */, NULL, limit);
+	nr = limit[0] / bytes_beside;
+	return nr < most ? WF_MIN(WF_ALIGN_UP((uint32_t)nr + 1, step), most) : most;
 }
 
 long sys_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ns)

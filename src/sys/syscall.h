@@ -72,6 +72,11 @@ void *sys_map(size_t bytes);
 void *sys_reserve(size_t bytes);
 long sys_commit(void *p, size_t bytes);
 void sys_unmap(void *p, size_t bytes);
+/*
+ * So many of a table's objects as the process may have at all, each of which comes with at least so many bytes of other
+ * memory: most, or fewer by the limit of its addresses (RLIMIT_AS); in whole steps.
+ */
+uint32_t sys_room_for(size_t bytes_beside, uint32_t step, uint32_t most);
 
 WF_INLINE long sys_write(int fd, const void *p, size_t n)
 {

@@ -134,6 +134,13 @@ void sys_unmap(void *p, size_t bytes)
 {
 }
 
+uint32_t sys_room_for(size_t bytes_beside, uint32_t step, uint32_t most)
+{
+	(void)bytes_beside;
+	(void)step;
+	return most;
+}
+
 static bool is_futex_woken(void *arg)
 {
 	return ((struct futex_wait *)arg)->is_woken;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is done where there are too few kernel threads; see rescue.h. */
+#include "sched/rescue.h"
+#include "sched/park.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+
+#define TURN_NS WF_MS
+#define POLL_NS (5 * WF_MS)
+
+void wf_rescue_note(long error)
+{
+	int32_t none = 0;
+
+	(void)wf_cas(&wf_rt.refusal, &none, (int32_t)error);
+	/* Who tries again is the monitor, as long as there is work. */
+	wf_monitor_arm();
+}
+
+/* Seen from outside: a guess, which may be late. To end a call in vain costs that call, which is made again. */
+static bool may_be_ended(const struct wf_kthread *k)
+{
+	const struct wf_thread *t = wf_load_relaxed(&k->cur);
+
+	return t && !wf_load_relaxed(&k->bound) && wf_load_acquire(&k->insys) == 2 &&
+	       wf_load_relaxed(&t->repeats_call);
+}
+
+static void end_a_call(void)
+{
+	uint32_t nr = wf_load_acquire(&wf_rt.nr_kthreads);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t at = (wf_rt.rescue_turn + i) % nr;
+		struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[at]);
+
+		if (!may_be_ended(k))
+			continue;
+		wf_rt.rescue_turn = at + 1;
+		wf_call_break(wf_load_relaxed(&k->cur));
+		return;
+	}
+}
+
+int64_t wf_rescue_look(int64_t now, bool is_queued)
+{
+	int32_t refusal = wf_load_relaxed(&wf_rt.refusal);
+
+	if (WF_LIKELY(!refusal))
+		return WF_NEVER;
+	if (!wf_rt.is_refusal_told) {
+		wf_rt.is_refusal_told = true;
+		if (wf_rt.hooks->refused_kthread)
+			wf_rt.hooks->refused_kthread(refusal);
+	}
+	/* Those who left it for a disk are back soon. */
+	if (wf_load_seq_cst(&wf_rt.nr_vacant) != wf_rt.nr_workers ||
+	    wf_load_seq_cst(&wf_rt.nr_lazy))
+		return WF_NEVER;
+	if (is_queued) {
+		end_a_call();
+		return now + TURN_NS;
+	}
+	/* Nobody sleeps in the poller, and nobody can. */
+	return wf_rt.io->has_waiters() ? now + POLL_NS : WF_NEVER;
+}
+
+void wf_rescue_let_others_run(void)
+{
+	struct wf_thread *self = wf_self();
+
+	if (WF_LIKELY(!wf_load_relaxed(&wf_rt.refusal)) ||
+	    !(wf_load_relaxed(&self->attention) & WF_ATT_RESCHED))
+		return;
+	(void)wf_fetch_and(&self->attention, ~WF_ATT_RESCHED);
+	wf_idle_take_over(wf_own_kthread());
+	wf_yield();
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where the user may have only a few kernel threads (RLIMIT_NPROC): a first thread that cannot be made is refused, and the
+ * next one may be; as many threads as the kernel allows can all be in calls that block, and whoever can go on does.
+ *
+ * Each part is a child of its own with a user of its own, which takes root to make.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <semaphore.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define NR_WAITERS 8
+#define USERS_FROM 1900000000u /* of nobody; each child adds its ID */
+
+static sem_t are_there;
+static char dir[] = "/tmp/weft-few-XXXXXX";
+static char path[64];
+
+static void limit_tasks(rlim_t soft)
+{
+	struct rlimit limit;
+
+	CHECK_SYS(getrlimit(RLIMIT_NPROC, &limit));
+	limit.rlim_cur = soft;
+	CHECK_SYS(setrlimit(RLIMIT_NPROC, &limit));
+}
+
+static void become_somebody(rlim_t tasks)
+{
+	uid_t user = USERS_FROM + (uid_t)getpid();
+
+	limit_tasks(tasks);
+	CHECK_SYS(setresgid(user, user, user));
+	CHECK_SYS(setresuid(user, user, user));
+}
+
+static void *counts(void *arg)
+{
+	ADD((int *)arg, 1);
+	return arg;
+}
+
+/* A thread that has just been joined may count for a moment more. */
+static pthread_t start_when_possible(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+	int ret;
+
+	while ((ret = pthread_create(&t, NULL, fn, arg)) == EAGAIN)
+		sched_yield();
+	CHECK_PT(ret);
+	return t;
+}
+
+static void refused_at_first(void)
+{
+	pthread_t t;
+	int nr = 0;
+
+	become_somebody(1);
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(pthread_create(&t, NULL, counts, &nr), EAGAIN);
+	CHECK_EQ(syscall(SYS_gettid), getpid());
+	CHECK(fork() == -1 && errno == EAGAIN);
+	limit_tasks(2);
+	for (int i = 0; i < 3; i++)
+		join(start_when_possible(counts, &nr));
+	CHECK_EQ(nr, 3);
+}
+
+static void *takes_file_lock(void *arg)
+{
+	int fd = open(path, O_RDWR);
+
+	CHECK(fd >= 0);
+	sem_post(&are_there);
+	CHECK_SYS(flock(fd, LOCK_EX));
+	CHECK_SYS(close(fd));
+	return arg;
+}
+
+static void *takes_record_lock(void *arg)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDWR);
+
+	CHECK(fd >= 0);
+	sem_post(&are_there);
+	CHECK_SYS(fcntl(fd, F_OFD_SETLKW, &lock));
+	CHECK_SYS(close(fd));
+	return arg;
+}
+
+static void *takes_semaphore(void *arg)
+{
+	struct sembuf down = { .sem_op = -1 };
+
+	sem_post(&are_there);
+	CHECK_SYS(semop(*(int *)arg, &down, 1));
+	return arg;
+}
+
+static void wait_until_there(void)
+{
+	for (int i = 0; i < NR_WAITERS; i++)
+		while (sem_wait(&are_there))
+			CHECK_EQ(errno, EINTR);
+}
+
+static void join_all(pthread_t *t)
+{
+	for (int i = 0; i < NR_WAITERS; i++)
+		join(t[i]);
+}
+
+static void *(*const lockers[])(void *) = { takes_file_lock, takes_record_lock };
+
+/* As many as there may be, each in a call that blocks: who lets them go on is the one that is left. */
+static void all_in_locks(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	pthread_t t[NR_WAITERS];
+	int fd = open(path, O_RDWR);
+
+	become_somebody(1 + NR_WAITERS);
+	CHECK_SYS(flock(fd, LOCK_EX));
+	CHECK_SYS(fcntl(fd, F_OFD_SETLK, &lock));
+	for (int i = 0; i < NR_WAITERS; i++)
+		t[i] = start(lockers[i % 2], NULL);
+	wait_until_there();
+	CHECK_SYS(close(fd));
+	join_all(t);
+}
+
+static void all_in_semaphores(void)
+{
+	struct sembuf up = { .sem_op = 1 };
+	pthread_t t[NR_WAITERS];
+	int id;
+
+	become_somebody(1 + NR_WAITERS);
+	id = (int)CHECK_SYS(semget(IPC_PRIVATE, 1, 0600));
+	for (int i = 0; i < NR_WAITERS; i++)
+		t[i] = start(takes_semaphore, &id);
+	wait_until_there();
+	for (int i = 0; i < NR_WAITERS; i++)
+		CHECK_SYS(semop(id, &up, 1));
+	join_all(t);
+	CHECK_SYS(semctl(id, 0, IPC_RMID));
+}
+
+static void *opens_fifo(void *arg)
+{
+	int fd;
+
+	sem_post(&are_there);
+	fd = open(arg, O_RDONLY);
+	CHECK(fd >= 0);
+	CHECK_SYS(close(fd));
+	return NULL;
+}
+
+static void all_in_opens(void)
+{
+	pthread_t t[NR_WAITERS];
+	char fifo[80];
+	int fd;
+
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	CHECK_SYS(mkfifo(fifo, 0666));
+	CHECK_SYS(chmod(fifo, 0666));
+	become_somebody(1 + NR_WAITERS);
+	for (int i = 0; i < NR_WAITERS; i++)
+		t[i] = start(opens_fifo, fifo);
+	wait_until_there();
+	fd = open(fifo, O_RDWR);
+	CHECK(fd >= 0);
+	join_all(t);
+	CHECK_SYS(close(fd));
+}
+
+/* Somebody else, a child, has what they wait for: the only thread that goes on is told by a descriptor, and by a timer. */
+static void all_but_one_in_locks(void)
+{
+	int fd = open(path, O_RDWR), pair[2];
+	pthread_t t[NR_WAITERS];
+	pid_t pid;
+	char c;
+
+	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK_SYS(flock(fd, LOCK_EX));
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		for (int i = 0; i < 20; i++) {
+			if (read(pair[1], &c, 1) != 1 || write(pair[1], &c, 1) != 1)
+				_exit(1);
+		}
+		_exit(read(pair[1], &c, 1)); /* until its end; and it has the lock */
+	}
+	CHECK_SYS(pid);
+	close(pair[1]);
+	close(fd);
+	become_somebody(1 + NR_WAITERS);
+	for (int i = 0; i < NR_WAITERS; i++)
+		t[i] = start(takes_file_lock, NULL);
+	wait_until_there();
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(write(pair[0], "x", 1), 1);
+		CHECK_EQ(read(pair[0], &c, 1), 1);
+		sleep_ns(MS);
+	}
+	close(pair[0]);
+	join_all(t);
+	reap(pid);
+}
+
+static void *ends_the_process(void *arg)
+{
+	(void)arg;
+	CHECK_SYS(kill(getpid(), SIGTERM));
+	return takes_file_lock(NULL);
+}
+
+static void all_wait_for_ever(void)
+{
+	int fd = open(path, O_RDWR);
+
+	CHECK_SYS(flock(fd, LOCK_EX));
+	become_somebody(1 + NR_WAITERS);
+	for (int i = 1; i < NR_WAITERS; i++)
+		(void)start(takes_file_lock, NULL);
+	(void)start(ends_the_process, NULL);
+	for (;;)
+		pause();
+}
+
+static void in_child(void (*run)(void), int signal, const char *what)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		run();
+		exit(finish());
+	}
+	CHECK_SYS(pid);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	if (signal)
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signal);
+	else
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	ok(what);
+}
+
+int main(void)
+{
+	char name[80];
+	int fd;
+
+	if (geteuid() != 0) {
+		dprintf(2, "only root may become somebody else\n");
+		return EXIT_SKIP;
+	}
+	sem_init(&are_there, 0, 0);
+	CHECK(mkdtemp(dir) != NULL);
+	CHECK_SYS(chmod(dir, 0777));
+	snprintf(path, sizeof(path), "%s/lock", dir);
+	fd = (int)CHECK_SYS(open(path, O_RDWR | O_CREAT, 0666));
+	CHECK_SYS(fchmod(fd, 0666));
+	close(fd);
+	in_child(refused_at_first, 0, "a first thread is refused, and a later one is not");
+	in_child(all_in_locks, 0, "all but one wait for locks");
+	in_child(all_in_semaphores, 0, "all but one wait for semaphores");
+	in_child(all_in_opens, 0, "all but one wait in open");
+	in_child(all_but_one_in_locks, 0, "data and time go on beside them");
+	in_child(all_wait_for_ever, SIGTERM, "a signal ends a process that waits for ever");
+	snprintf(name, sizeof(name), "%s/fifo", dir);
+	(void)unlink(name);
+	CHECK_SYS(unlink(path));
+	CHECK_SYS(rmdir(dir));
+	return finish();
+}
