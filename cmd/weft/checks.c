@@ -242,6 +242,33 @@ static void read_nproc(const struct wf_machine *m, struct wf_checks_finding *f)
 		   "workers and helpers are kernel threads of this user: raise it with ulimit -u");
 }
 
+#define FEW_TASKS 64 /* the workers of a large machine, helpers, and some in calls that block */
+
+static void read_pids(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	char where[PATH_MAX], group[32];
+	long long nr = wf_machine_tasks(m, where, sizeof(where));
+
+	if (wf_machine_read(m, "/proc/self/cgroup", group, sizeof(group)) < 0) {
+		unreadable(f, "/proc/self/cgroup");
+	} else if (nr < 0) {
+		found(f, WF_CHECKS_OK, "unlimited");
+	} else {
+		found(f, nr >= FEW_TASKS ? WF_CHECKS_OK : WF_CHECKS_WARN, "%lld", nr);
+		advise(f, "%s%.240s",
+		       nr >= FEW_TASKS
+			       ? "set by "
+			       : "threads in calls that block may have to take turns; set by ",
+		       where);
+	}
+}
+
+static void read_addresses(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	read_limit(m, f, "Max address space", 1ll << 32,
+		   "each thread takes 8 MiB of it as libc comes: raise it with ulimit -v");
+}
+
 static void read_map_count(const struct wf_machine *m, struct wf_checks_finding *f)
 {
 	static const char path[] = "/proc/sys/vm/max_map_count";
@@ -434,6 +461,15 @@ const struct wf_check wf_checks[] = {
 	  "RLIMIT_NPROC counts kernel threads. weft's workers and helpers are some dozen; threads of the\n"
 	  "program are not counted.",
 	  read_nproc },
+	{ "pids", "tasks of the control group", WF_CHECKS_WARN,
+	  "pids.max of the control group and of all groups above it counts kernel threads and processes\n"
+	  "(TasksMax= of systemd, --pids-limit of containers). Where none can be made any more, threads\n"
+	  "share those that there are, and take turns in calls that block.",
+	  read_pids },
+	{ "addresses", "address space", WF_CHECKS_WARN,
+	  "RLIMIT_AS bounds the stacks of threads, of 8 MiB each unless a program says otherwise. What weft\n"
+	  "reserves for its tables is 720 MiB, and under a limit about 4 % of it.",
+	  read_addresses },
 	{ "map-count", "vm.max_map_count", WF_CHECKS_WARN,
 	  "Without MADV_GUARD_INSTALL every stack takes two mappings, and this is their number.",
 	  read_map_count },

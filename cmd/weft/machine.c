@@ -176,7 +176,8 @@ static bool has_option(const char *options, const char *name)
 }
 
 /* A line of mountinfo: ID PARENT DEV ROOT DIR OPTIONS [TAG...] - TYPE SOURCE SUPER_OPTIONS */
-static bool find_cgroup_mount(const struct wf_machine *m, bool is_v2, struct cgroup_mount *out)
+static bool find_cgroup_mount(const struct wf_machine *m, bool is_v2, const char *controller,
+			      struct cgroup_mount *out)
 {
 	static char text[1 << 18];
 	char *save = NULL;
@@ -191,7 +192,7 @@ static bool find_cgroup_mount(const struct wf_machine *m, bool is_v2, struct cgr
 		    sscanf(tail, " - %31s %*s %511s", type, options) != 2)
 			continue;
 		if (strcmp(type, is_v2 ? "cgroup2" : "cgroup") != 0 ||
-		    (!is_v2 && !has_option(options, "cpu")))
+		    (!is_v2 && !has_option(options, controller)))
 			continue;
 		snprintf(out->dir, sizeof(out->dir), "%s", dir);
 		snprintf(out->group, sizeof(out->group), "%s",
@@ -202,7 +203,8 @@ static bool find_cgroup_mount(const struct wf_machine *m, bool is_v2, struct cgr
 }
 
 /* Our group in that hierarchy: the line "0::/path" (v2) or "N:cpu,cpuacct:/path" (v1). */
-static bool find_own_group(const struct wf_machine *m, bool is_v2, char *out, size_t bytes)
+static bool find_own_group(const struct wf_machine *m, bool is_v2, const char *controller,
+			   char *out, size_t bytes)
 {
 	char text[16384], *save = NULL;
 
@@ -216,7 +218,7 @@ static bool find_own_group(const struct wf_machine *m, bool is_v2, char *out, si
 			continue;
 		*path++ = '\0';
 		controllers++;
-		if (is_v2 ? *controllers == '\0' : has_option(controllers, "cpu")) {
+		if (is_v2 ? *controllers == '\0' : has_option(controllers, controller)) {
 			snprintf(out, bytes, "%s", path);
 			return true;
 		}
@@ -246,15 +248,31 @@ static long long quota_of(const struct wf_machine *m, const char *dir, bool is_v
 	return quota > 0 && period > 0 ? quota * 1000 / period : -1;
 }
 
-static long long least_quota(const struct wf_machine *m, bool is_v2, long long least,
-			     char *out_where, size_t where_bytes)
+/* How many kernel threads one directory allows, or -1. */
+static long long tasks_of(const struct wf_machine *m, const char *dir, bool is_v2, char *out_file,
+			  size_t bytes)
+{
+	long long nr;
+
+	(void)is_v2;
+	snprintf(out_file, bytes, "%s/pids.max", dir);
+	return wf_machine_number(m, out_file, &nr) && nr >= 0 ? nr : -1; /* "max" */
+}
+
+typedef long long (*limit_of)(const struct wf_machine *m, const char *dir, bool is_v2,
+			      char *out_file, size_t bytes);
+
+/* The least that the group and those above it allow; least if they allow more. */
+static long long least_of(const struct wf_machine *m, bool is_v2, const char *controller,
+			  limit_of limit, long long least, char *out_where, size_t where_bytes)
 {
 	struct cgroup_mount mount;
 	char own[PATH_MAX], dir[2 * PATH_MAX], file[2 * PATH_MAX + 32];
 	const char *below = own;
 	size_t len;
 
-	if (!find_cgroup_mount(m, is_v2, &mount) || !find_own_group(m, is_v2, own, sizeof(own)))
+	if (!find_cgroup_mount(m, is_v2, controller, &mount) ||
+	    !find_own_group(m, is_v2, controller, own, sizeof(own)))
 		return least;
 	/* A container often sees its own group as the root of the mount. */
 	len = strlen(mount.group);
@@ -262,11 +280,11 @@ static long long least_quota(const struct wf_machine *m, bool is_v2, long long l
 		below += len;
 	snprintf(dir, sizeof(dir), "%s%s", mount.dir, strcmp(below, "/") == 0 ? "" : below);
 	for (;;) {
-		long long quota = quota_of(m, dir, is_v2, file, sizeof(file));
+		long long here = limit(m, dir, is_v2, file, sizeof(file));
 		char *slash = strrchr(dir, '/');
 
-		if (quota >= 0 && (least < 0 || quota < least)) {
-			least = quota;
+		if (here >= 0 && (least < 0 || here < least)) {
+			least = here;
 			snprintf(out_where, where_bytes, "%s", file);
 		}
 		if (!slash || (size_t)(slash - dir) < strlen(mount.dir))
@@ -277,7 +295,14 @@ static long long least_quota(const struct wf_machine *m, bool is_v2, long long l
 
 long long wf_machine_quota(const struct wf_machine *m, char *out_where, size_t where_bytes)
 {
-	long long least = least_quota(m, true, -1, out_where, where_bytes);
+	long long least = least_of(m, true, "cpu", quota_of, -1, out_where, where_bytes);
 
-	return least_quota(m, false, least, out_where, where_bytes);
+	return least_of(m, false, "cpu", quota_of, least, out_where, where_bytes);
+}
+
+long long wf_machine_tasks(const struct wf_machine *m, char *out_where, size_t where_bytes)
+{
+	long long least = least_of(m, true, "pids", tasks_of, -1, out_where, where_bytes);
+
+	return least_of(m, false, "pids", tasks_of, least, out_where, where_bytes);
 }

@@ -46,5 +46,7 @@ unsigned int wf_machine_cpus(const struct wf_machine *m);
  * one. *out_where gets the file that sets it.
  */
 long long wf_machine_quota(const struct wf_machine *m, char *out_where, size_t where_bytes);
+/* The same for the number of kernel threads and processes (pids.max). */
+long long wf_machine_tasks(const struct wf_machine *m, char *out_where, size_t where_bytes);
 
 #endif

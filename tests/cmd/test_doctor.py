@@ -15,6 +15,7 @@ LIMITS = """\
 Limit                     Soft Limit           Hard Limit           Units
 Max processes             {nproc}                30000                processes
 Max open files            {nofile}                 {hard}              files
+Max address space         {addresses}            unlimited            bytes
 """
 V1 = "30 20 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
 V2 = "31 20 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
@@ -34,7 +35,7 @@ class Doctor(CommandTest):
             "proc/sys/kernel/threads-max": "100000\n",
             "proc/sys/vm/max_map_count": "65530\n",
             "proc/self/auxv": auxv,
-            "proc/self/limits": LIMITS.format(nproc=20000, nofile=100000, hard=200000),
+            "proc/self/limits": LIMITS.format(nproc=20000, nofile=100000, hard=200000, addresses="unlimited"),
             "proc/self/status": "Name:\tweft\nSeccomp:\t0\nCpus_allowed_list:\t0-3,8\n",
             "proc/self/mountinfo": V2,
             "proc/self/cgroup": "0::/a/b\n",
@@ -64,7 +65,7 @@ class Doctor(CommandTest):
 
     def test_live_machine(self):
         checks = self.checks()
-        self.assertGreaterEqual(len(checks), 17)
+        self.assertGreaterEqual(len(checks), 20)
         self.assertEqual(checks["library"]["level"], "ok")
         self.assertIn(os.uname().release, checks["kernel"]["value"])
         for c in checks.values():
@@ -147,10 +148,27 @@ class Doctor(CommandTest):
 
     def test_limits(self):
         checks = self.checks(self.machine(**{
-            "proc/self/limits": LIMITS.format(nproc="unlimited", nofile=1024, hard=4096)}))
+            "proc/self/limits": LIMITS.format(nproc="unlimited", nofile=1024, hard=4096,
+                                               addresses=700000000)}))
         self.assertEqual(checks["nproc"]["value"], "unlimited")
         self.assertEqual(checks["nofile"]["level"], "warn")
         self.assertIn("allows more", checks["nofile"]["advice"])
+        self.assertEqual(checks["addresses"]["level"], "warn")
+        self.assertEqual(checks["addresses"]["value"], "700000000")
+        self.assertIn("ulimit -v", checks["addresses"]["advice"])
+
+    def test_kernel_threads_of_the_group(self):
+        self.assertEqual(self.find("pids"), ("ok", "unlimited"))
+        group = "sys/fs/cgroup/a/b/pids.max"
+        self.assertEqual(self.find("pids", **{group: "max\n"}), ("ok", "unlimited"))
+        self.assertEqual(self.find("pids", **{group: "100\n"}), ("ok", "100"))
+        checks = self.checks(self.machine(**{group: "100\n", "sys/fs/cgroup/a/pids.max": "9\n"}))
+        self.assertEqual((checks["pids"]["level"], checks["pids"]["value"]), ("warn", "9"))
+        self.assertIn("/sys/fs/cgroup/a/pids.max", checks["pids"]["advice"])
+        self.assertEqual(self.find("pids", **{
+            "proc/self/mountinfo": "30 20 0:27 / /cg/pids rw - cgroup cgroup rw,pids\n",
+            "proc/self/cgroup": "8:pids:/d\n", "cg/pids/d/pids.max": "20\n"}), ("warn", "20"))
+        self.assertEqual(self.find("pids", **{"proc/self/cgroup": None})[0], "warn")
 
     def test_seccomp(self):
         status = "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\nCpus_allowed_list:\t0\n"
