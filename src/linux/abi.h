@@ -134,9 +134,10 @@ struct lx_process {
 	/* (a) some thread may have the personality in which select() and its kin leave the time-out as it is */
 	bool has_sticky_timeouts;
 	bool has_userfaults; /* (a) all threads are bound: any of them may wait in a page fault for another */
-	bool is_ending;    /* (a) a signal ends the process, and on_exit was called */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	bool has_clone_child; /* (a) one whose end is not told by SIGCHLD; only __WALL and __WCLONE show it */
+	uint32_t ender; /* (a) tid of the kernel thread that ends the process, or 0; ending.c */
+	bool is_end_written;   /* (a) and what there was to write has been written */
 	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
 };
 
@@ -298,6 +299,15 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context);
 void lx_signal_unforward(struct wf_siginfo *info);
 bool lx_signal_is_ignored(int sig);
 bool lx_signal_default_ignores(int sig);
+/*
+ * The caller ends the process. True: it is the first, and writes what there is to write. False: it was already, and has
+ * crashed in that, or it is the door; it only dies. Anybody else sleeps until the process is gone.
+ */
+bool lx_ending_begin(void);
+/* By the first: all is written. */
+void lx_ending_over(void);
+/* All of it, for what on_exit writes. */
+void lx_ending_record(void);
 /* Stops the process, or ends it and does not return. */
 void lx_signal_default_action(int sig, struct wf_siginfo *info);
 /* A stop signal ends what is pending of SIGCONT, and the other way round. */

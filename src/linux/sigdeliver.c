@@ -80,8 +80,7 @@ void lx_signal_default_action(int sig, struct wf_siginfo *info)
 		return;
 	}
 	lx_robust_walk_all(lx_futex_owner_died);
-	if (!wf_exchange(&lx.is_ending, true) && lx.on_exit)
-		lx.on_exit();
+	lx_ending_record();
 	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info) < 0)
 		(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
 	(void)sys_sigprocmask(SIG_UNBLOCK, &set, NULL);

@@ -92,13 +92,32 @@ static void open_faults(void)
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
+/*
+ * No handler may run: the default action, by the kernel, at the faulting instruction itself when we return, so that
+ * status and core are the fault's own. What comes from an instruction that is not made again is raised instead, and
+ * strikes there, too.
+ */
+static void end_by_fault(int sig, const struct wf_siginfo *info)
+{
+	struct sys_sigaction dfl = { 0 };
+	const uint64_t all = ~0ull;
+
+	open_faults(); /* one in what we write comes here again */
+	lx_ending_record();
+	(void)sys_sigaction(sig, &dfl, NULL);
+	if (sig != SIGTRAP && sig != SIGSYS)
+		return;
+	(void)sys_sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info);
+}
+
 /* A synchronous fault, on the kernel thread's alternate stack, with all faults and the kick blocked. */
 void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 {
 	struct wf_ucontext *uc = context;
 	struct wf_kthread *k = wf_self_kthread();
 	struct lx_thread *t = k && k->cur ? lx_of(k->cur) : NULL;
-	struct sys_sigaction act = lx.action[sig], dfl = { 0 };
+	struct sys_sigaction act = lx.action[sig];
 
 	if (wf_is_kick(sig, info)) {
 		open_faults(); /* as for a kick by its own number */
@@ -120,8 +139,7 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		return;
 	if (!t || (wf_in_own_text(uc->reg[WF_UC_RIP]) && !lx_gate.in_pool(uc->reg[WF_UC_RIP])) ||
 	    act.handler == SIG_DFL || act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
-		/* No handler may run: the default action at the faulting instruction itself, when we return. */
-		(void)sys_sigaction(sig, &dfl, NULL);
+		end_by_fault(sig, info);
 		return;
 	}
 	lx_pending_push_front(&t->pending, sig, info);

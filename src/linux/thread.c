@@ -200,8 +200,7 @@ WF_NORETURN static void end_process(int status)
 {
 	/* The kernel knows no list but main's: locks shared with other processes would stay held. */
 	lx_robust_walk_all(lx_futex_owner_died);
-	if (lx.on_exit)
-		lx.on_exit();
+	lx_ending_record();
 	for (;;)
 		(void)sys1(__NR_exit_group, status);
 }

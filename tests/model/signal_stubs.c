@@ -81,6 +81,10 @@ void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending
 {
 }
 
+void lx_ending_record(void)
+{
+}
+
 void lx_futex_owner_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid)
 {
 }

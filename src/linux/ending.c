@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The end of the process: what was asked for at its end (counters, events) is written once, by whoever ends it first.
+ *
+ * Called by: the ends of a process that run code here: exit_group(), the last exit(), default actions of signals, faults.
+ *
+ * Invariant: lx.ender goes from 0 to a kernel thread's tid, once. Who finds another one's there sleeps until the process
+ * is gone: if it went on, it would cut off what the first one writes, and the status would be its own. The door does not
+ * sleep: a signal from outside must be able to end a process that waits for the reader of a FIFO. Who finds itself there
+ * has crashed in what is written, and dies at once.
+ *
+ * A fault ends the process when its instruction is made again, and that may find memory there by then. So those who
+ * sleep go on, long after all has been written.
+ */
+#include "linux/abi.h"
+
+#define PATIENCE_NS WF_SEC
+
+bool lx_ending_begin(void)
+{
+	uint32_t self = (uint32_t)sys0(__NR_gettid), seen = 0;
+
+	if (wf_cas(&lx.ender, &seen, self))
+		return true;
+	if (seen == self || self == (uint32_t)wf_rt.door->tid)
+		return false;
+	for (bool was_written = false; !was_written;) {
+		was_written = wf_load_acquire(&lx.is_end_written);
+		while (sys_futex_wait(&lx.ender, seen, PATIENCE_NS) == -EINTR)
+			;
+	}
+	return false;
+}
+
+void lx_ending_over(void)
+{
+	wf_store_release(&lx.is_end_written, true); /* pairs with the load above */
+}
+
+void lx_ending_record(void)
+{
+	if (!lx_ending_begin())
+		return;
+	if (lx.on_exit)
+		lx.on_exit();
+	lx_ending_over();
+}
