@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "binary.h"
@@ -24,6 +25,9 @@
 #define MAX_WORKERS 1024
 #define MIN_SLICE_US 100
 #define MAX_SLICE_US 1000000
+#define MIN_STACK_BYTES                                                                            \
+	(64ull << 10) /* less than that is none for the main thread of most programs */
+#define MAX_STACK_BYTES (1ull << 40)
 
 /*
  * glibc keeps 40 MB of dead stacks, five of the default size, and maps and unmaps the others: 17 us for a
@@ -60,6 +64,9 @@ static const char run_help[] =
 	"                 (default: auto, when there are many)\n"
 	"  --model MODEL  1:1, 1:N or M:N: a kernel thread for each thread (as without weft), one for all,\n"
 	"                 or as many as there are workers (default: M:N); to compare them\n"
+	"  --stack-size SIZE\n"
+	"                 stacks of SIZE bytes, or of 64K or 16M, say, for the main thread and all\n"
+	"                 threads that ask for no other (default: the limit of now, ulimit -s)\n"
 	"  --children=no  what PROGRAM executes runs without weft (default: yes, under weft as well)\n"
 	"  --help         show this text\n"
 	"\n"
@@ -69,6 +76,8 @@ static const char run_help[] =
 	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING, WEFT_CHILDREN,\n"
 	"  WEFT_MODEL\n"
 	"                 what the options set; an option wins\n"
+	"  WEFT_OVERFLOW=always\n"
+	"                 tell of a stack overflow even where the program handles it itself\n"
 	"\n"
 	"Exit status: that of PROGRAM; 125 if weft refuses or fails, 126 if PROGRAM cannot be\n"
 	"executed, 127 if it is not found.\n";
@@ -78,6 +87,7 @@ struct run_options {
 	bool has_stats, has_seed;
 	const char *trace, *children, *io_uring, *model;
 	unsigned long long seed;
+	unsigned long long stack_bytes; /* 0: not given */
 };
 
 /* Like strtoull(), but of the whole text, without its tolerance for signs and spaces, and without octal numbers. */
@@ -174,6 +184,59 @@ static int take_trace(struct run_options *o, const char *name, const char *text)
 	return 0;
 }
 
+/* The number may have a unit: K, M or G. */
+static bool parse_bytes(const char *text, unsigned long long *out)
+{
+	static const char units[] = "KMG";
+	size_t digits = strspn(text, "0123456789");
+	char number[24];
+	const char *unit;
+
+	if (digits >= sizeof(number))
+		return false;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	if (!parse_number(number, out))
+		return false;
+	text += digits;
+	if (!*text)
+		return true;
+	unit = strchr(units, *text);
+	if (!unit || text[1] || *out > MAX_STACK_BYTES)
+		return false;
+	*out <<= 10 * (unit - units + 1);
+	return true;
+}
+
+static int take_stack_size(struct run_options *o, const char *name, const char *text)
+{
+	struct rlimit limit;
+
+	if (!parse_bytes(text, &o->stack_bytes) || o->stack_bytes < MIN_STACK_BYTES ||
+	    o->stack_bytes > MAX_STACK_BYTES) {
+		wf_cmd_error("run: %s takes a size from 64K to 1024G, not '%s'", name, text);
+		return WF_EXIT_REFUSED;
+	}
+	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_max != RLIM_INFINITY &&
+	    o->stack_bytes > limit.rlim_max) {
+		wf_cmd_error("run: %s %s is more than the hard limit allows, %llu bytes; raise it "
+			     "(ulimit -Hs) or take less",
+			     name, text, (unsigned long long)limit.rlim_max);
+		return WF_EXIT_REFUSED;
+	}
+	return 0;
+}
+
+static int take_overflow(struct run_options *o, const char *name, const char *text)
+{
+	(void)o;
+	if (strcmp(text, "always") && strcmp(text, "auto")) {
+		wf_cmd_error("run: %s takes auto or always, not '%s'", name, text);
+		return WF_EXIT_REFUSED;
+	}
+	return 0;
+}
+
 /* Returns 0, or the exit code (also for --help, with *out_done set). */
 static int parse_options(int argc, char **argv, struct run_options *out, bool *out_done)
 {
@@ -184,6 +247,7 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		{ "seed", required_argument, NULL, 'S' },
 		{ "slice", required_argument, NULL, 'q' },
 		{ "io-uring", required_argument, NULL, 'u' },
+		{ "stack-size", required_argument, NULL, 'k' },
 		{ "children", required_argument, NULL, 'c' },
 		{ "model", required_argument, NULL, 'm' },
 		{ "help", no_argument, NULL, 'h' },
@@ -212,6 +276,9 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 			break;
 		case 'u':
 			ret = take_io_uring(out, "--io-uring", optarg);
+			break;
+		case 'k':
+			ret = take_stack_size(out, "--stack-size", optarg);
 			break;
 		case 'c':
 			ret = take_children(out, "--children", optarg);
@@ -253,6 +320,7 @@ static int parse_environment(struct run_options *out)
 		{ "WEFT_IO_URING", take_io_uring, out->io_uring != NULL },
 		{ "WEFT_CHILDREN", take_children, out->children != NULL },
 		{ "WEFT_MODEL", take_model, out->model != NULL },
+		{ "WEFT_OVERFLOW", take_overflow, false },
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -395,6 +463,21 @@ static void set_environment(const struct run_options *o, const char *library)
 		set_or_die("WEFT_MODEL", o->model);
 }
 
+/* The kernel gives main's stack this limit, and libc takes it for the threads that it makes. */
+static void set_stack_size(unsigned long long bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) == 0) {
+		limit.rlim_cur = bytes;
+		if (setrlimit(RLIMIT_STACK, &limit) == 0)
+			return;
+	}
+	wf_cmd_error("run: cannot set the limit of stacks to %llu bytes: %s", bytes,
+		     strerror(errno));
+	exit(WF_EXIT_REFUSED);
+}
+
 static int exec_failed(const char *name)
 {
 	int error = errno;
@@ -419,6 +502,8 @@ static int run_woven(const struct run_options *o, char **argv)
 		exit_code = WF_EXIT_REFUSED;
 	} else {
 		set_environment(o, library);
+		if (o->stack_bytes)
+			set_stack_size(o->stack_bytes);
 		execv(p.path, argv);
 		exit_code = exec_failed(argv[0]);
 	}

@@ -18,6 +18,7 @@
 #include "gate/table.h"
 #include "linux/abi.h"
 #include "obs/events.h"
+#include "obs/overflow.h"
 #include "obs/stats.h"
 #include "trace/trace.h"
 
@@ -168,6 +169,27 @@ static bool is_one_to_many(void)
 	return wf_env_is(text, "1:N");
 }
 
+static bool always_says_overflow(void)
+{
+	const char *text = env_of("WEFT_OVERFLOW");
+
+	if (text && wf_env_is(text, "always"))
+		return true;
+	if (text && *text && !wf_env_is(text, "auto"))
+		say("ignoring a bad value of ", "WEFT_OVERFLOW");
+	return false;
+}
+
+/* The name of the program's file is the last thing on main's stack. */
+static uintptr_t main_stack_top(void)
+{
+	const char *name = (const char *)getauxval(AT_EXECFN);
+
+	while (name && *name)
+		name++;
+	return WF_ALIGN_UP((uintptr_t)name + 1, WF_PAGE);
+}
+
 static const char *why_not(int error)
 {
 	switch (error) {
@@ -245,6 +267,9 @@ static void prepare(void)
 		keep_path(trace);
 	if (wants_stats || trace_path[0])
 		lx_config.on_exit = on_exit_of_process;
+	lx_config.on_overflow = wf_overflow_report;
+	lx_config.always_says_overflow = always_says_overflow();
+	lx_config.main_stack_top = main_stack_top();
 	wf_cpu_poison();
 	find_rseq();
 	lx_config.syscall_function = dlsym(RTLD_DEFAULT, "syscall");

@@ -21,6 +21,7 @@
 #include "gate/insn.h"
 #include "gate/patch.h"
 #include "gate/table.h"
+#include "linux/abi.h"
 #include "linux/robust.h"
 #include "sys/syscall.h"
 
@@ -460,6 +461,24 @@ int wf_modules_patch_all(void)
 	if (!count.is_watching)
 		count.is_watching = watch();
 	return ret;
+}
+
+bool wf_modules_at(uintptr_t addr, struct wf_modules_place *out)
+{
+	struct link_map map;
+	struct module m;
+
+	for (size_t i = 0; i < nr_modules; i++) {
+		if (wf_arch_copy(&m, &modules[i], sizeof(m)) < 0)
+			return false;
+		if (addr < m.lo || addr >= m.hi)
+			continue;
+		*out = (struct wf_modules_place){ .base = m.base, .dynamic = m.dynamic };
+		if (wf_arch_copy(&map, m.map, sizeof(map)) == 0)
+			out->name = map.l_name;
+		return true;
+	}
+	return false;
 }
 
 struct wf_modules_count wf_modules_count(void)

@@ -42,6 +42,16 @@ int wf_modules_patch_first(const void *function);
  */
 int wf_modules_patch_all(void);
 
+/* A module that is loaded, as the loader has it. What the pointers lead to may be gone. */
+struct wf_modules_place {
+	uintptr_t base;
+	const void *dynamic;
+	const char *name; /* NULL or "": the program itself */
+};
+
+/* By a program that crashes, at any moment, with faults open. False: no module is known there. */
+bool wf_modules_at(uintptr_t addr, struct wf_modules_place *out);
+
 struct wf_modules_count {
 	uint32_t modules;       /* looked at */
 	uint32_t patched, left; /* sites */

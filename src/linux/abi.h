@@ -137,8 +137,9 @@ struct lx_process {
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	bool has_clone_child; /* (a) one whose end is not told by SIGCHLD; only __WALL and __WCLONE show it */
 	uint32_t ender; /* (a) tid of the kernel thread that ends the process, or 0; ending.c */
-	bool is_end_written;   /* (a) and what there was to write has been written */
-	void (*on_exit)(void); /* (c) prints statistics; NULL: nothing to print */
+	bool is_end_written;    /* (a) and what there was to write has been written */
+	bool has_said_overflow; /* (a) */
+	void (*on_exit)(void);  /* (c) prints statistics; NULL: nothing to print */
 };
 
 extern struct lx_process lx;
@@ -390,6 +391,8 @@ enum lx_ring_mode {
 	LX_RING_NEVER,
 };
 
+struct lx_overflow; /* overflow.h */
+
 struct lx_config {
 	uint32_t nr_workers; /* 0: as many as processors */
 	bool keeps_worker;   /* see struct wf_runtime */
@@ -402,6 +405,10 @@ struct lx_config {
 	uint32_t rseq_bytes;
 	void *syscall_function; /* libc's syscall() */
 	void (*on_exit)(void);
+	/* a stack has overflowed; always: also where the program's own handler is about to run */
+	void (*on_overflow)(const struct lx_overflow *o);
+	bool always_says_overflow;
+	uintptr_t main_stack_top;
 	void (*on_refused)(const char *why); /* the first thread stays native */
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */

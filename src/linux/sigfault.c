@@ -7,6 +7,7 @@
  */
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "linux/overflow.h"
 
 #include <signal.h>
 
@@ -92,23 +93,54 @@ static void open_faults(void)
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
+static void say_overflow(const struct lx_overflow *o)
+{
+	if (lx_config.on_overflow && !wf_exchange(&lx.has_said_overflow, true))
+		lx_config.on_overflow(o);
+}
+
 /*
  * No handler may run: the default action, by the kernel, at the faulting instruction itself when we return, so that
  * status and core are the fault's own. What comes from an instruction that is not made again is raised instead, and
  * strikes there, too.
  */
-static void end_by_fault(int sig, const struct wf_siginfo *info)
+static void end_by_fault(int sig, const struct lx_thread *t, const struct wf_siginfo *info,
+			 const struct wf_ucontext *uc)
 {
 	struct sys_sigaction dfl = { 0 };
 	const uint64_t all = ~0ull;
+	struct lx_overflow o;
 
-	open_faults(); /* one in what we write comes here again */
-	lx_ending_record();
+	open_faults(); /* one in what we read and write comes here again */
+	if (lx_ending_begin()) {
+		if (t && lx_overflow_find(&o, t, info, uc))
+			say_overflow(&o);
+		if (lx.on_exit)
+			lx.on_exit();
+		lx_ending_over();
+	}
 	(void)sys_sigaction(sig, &dfl, NULL);
 	if (sig != SIGTRAP && sig != SIGSYS)
 		return;
 	(void)sys_sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info);
+}
+
+/*
+ * There is a handler, which a stack that has overflowed has no room for, unless it has another one. True: none can be
+ * entered, here as on Linux.
+ */
+static bool has_no_room(struct lx_thread *t, const struct sys_sigaction *act,
+			const struct wf_siginfo *info, const struct wf_ucontext *uc)
+{
+	const bool has_room = lx_overflow_has_room(t, act, uc->reg[WF_UC_RSP]);
+	struct lx_overflow o;
+
+	if ((has_room && !lx_config.always_says_overflow) || !lx_overflow_find(&o, t, info, uc))
+		return false;
+	if (has_room)
+		say_overflow(&o);
+	return !has_room;
 }
 
 /* A synchronous fault, on the kernel thread's alternate stack, with all faults and the kick blocked. */
@@ -139,10 +171,14 @@ void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
 		return;
 	if (!t || (wf_in_own_text(uc->reg[WF_UC_RIP]) && !lx_gate.in_pool(uc->reg[WF_UC_RIP])) ||
 	    act.handler == SIG_DFL || act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
-		end_by_fault(sig, info);
+		end_by_fault(sig, t, info, uc);
+		return;
+	}
+	open_faults(); /* the handler's stack may be no stack */
+	if (sig == SIGSEGV && has_no_room(t, &act, info, uc)) {
+		end_by_fault(sig, t, info, uc);
 		return;
 	}
 	lx_pending_push_front(&t->pending, sig, info);
-	open_faults(); /* the handler's stack may be no stack */
 	lx_signal_deliver_all(t, uc, 0);
 }

@@ -72,6 +72,22 @@ class Run(RunTest):
             self.assertEqual(self.program_env("--children", word)["WEFT_CHILDREN"], word)
         self.assertEqual(self.weft("run", "--children=some", "true").returncode, 125)
 
+    def test_stack_size_is_the_limit_of_the_program(self):
+        for size, kib in (("64K", 64), ("256K", 256), ("1M", 1024), ("131072", 128)):
+            done = self.weft("run", "--stack-size", size, "sh", "-c", "ulimit -s; ulimit -Hs")
+            soft, hard = done.stdout.decode().split()
+            self.assertEqual((soft, done.stderr), (str(kib), b""))
+            self.assertEqual(hard, self.weft("run", "sh", "-c", "ulimit -Hs").stdout.decode().strip())
+        done = self.weft("run", "--stack-size", "1M", "sh", "-c", "ulimit -s", WEFT="0")
+        self.assertEqual(done.stdout, self.weft("run", "sh", "-c", "ulimit -s").stdout)
+
+    def test_stack_size_is_checked(self):
+        for size in ("", "0", "4K", "65535", "-1M", "1T", "1MB", "1m", "x", "2000G", "99999999999999999999", "0x100000"):
+            self.assert_refused(self.weft("run", "--stack-size", size, "true"), 125, "--stack-size", repr(size))
+        done = subprocess.run(["sh", "-c", 'ulimit -s 1024 && exec "$0" run --stack-size 2M true', WEFT],
+                              env=self.environment(), capture_output=True, check=False)
+        self.assert_refused(done, 125, "hard limit", "1048576 bytes")
+
     def test_other_preloads_are_kept(self):
         other = self.compile("libother.so", "int other;", "-shared", "-fPIC")
         env = self.program_env(LD_PRELOAD=other)

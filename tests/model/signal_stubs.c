@@ -4,6 +4,7 @@
 #include "linux/calls.h"
 #include "linux/credentials.h"
 #include "linux/everybody.h"
+#include "linux/overflow.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
 #include "linux/timers.h"
@@ -81,8 +82,28 @@ void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending
 {
 }
 
+bool lx_ending_begin(void)
+{
+	return true;
+}
+
+void lx_ending_over(void)
+{
+}
+
 void lx_ending_record(void)
 {
+}
+
+bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
+		      const struct wf_siginfo *info, const struct wf_ucontext *uc)
+{
+	return false;
+}
+
+bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act, uintptr_t sp)
+{
+	return true;
 }
 
 void lx_futex_owner_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid)

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Whether a fault is that of a stack that is too small, and whose.
+ *
+ * Called by: sigfault.c, when a fault is about to end the process, or to enter a handler if that is asked for. A program
+ * that does not overflow pays nothing: all is found out from the fault.
+ */
+#ifndef WF_LINUX_OVERFLOW_H
+#define WF_LINUX_OVERFLOW_H
+
+#include "linux/abi.h"
+
+enum lx_overflow_stack {
+	LX_OVERFLOW_THREAD,
+	LX_OVERFLOW_MAIN,
+	LX_OVERFLOW_SIGNAL, /* an alternate stack */
+};
+
+struct lx_overflow {
+	const struct lx_thread *t;
+	const struct wf_ucontext *uc;
+	uintptr_t addr;
+	uintptr_t low, high; /* of the stack, without guard; low 0: without limit */
+	enum lx_overflow_stack stack;
+	bool is_probable; /* it went past the guard, as a large alloca() does */
+};
+
+/* Reads program memory: faults must be open. */
+bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
+		      const struct wf_siginfo *info, const struct wf_ucontext *uc);
+
+/* A handler that is entered at sp finds room: on an alternate stack, or because it is no overflow after all. */
+bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act, uintptr_t sp);
+
+#endif
