@@ -17,13 +17,14 @@
 
 static const char doctor_help[] =
 	"Usage: weft doctor [--json] [--root DIR]\n"
-	"       weft doctor [--json] --program FILE\n"
+	"       weft doctor [--json | --calls] --program FILE\n"
 	"       weft doctor --explain ID\n"
 	"\n"
 	"Checks whether this machine, or one program, is fit for weft. Changes nothing.\n"
 	"\n"
 	"  --program FILE  check a program: does it run under weft, and what does it use?\n"
-	"  --json          print JSON\n"
+	"  --calls         with --program: list what becomes of each call that it uses\n"
+	"  --json          print JSON, with all calls\n"
 	"  --explain ID    say why a check is made; IDs are the second column\n"
 	"  --root DIR      read /proc and /sys below DIR, a copy of another machine's\n"
 	"  --help          show this text\n"
@@ -32,7 +33,7 @@ static const char doctor_help[] =
 
 struct doctor_options {
 	const char *root, *program, *explain;
-	bool is_json, is_help;
+	bool is_json, is_help, has_calls;
 };
 
 static int exit_code_of(enum wf_checks_level worst)
@@ -127,6 +128,10 @@ static int check_options(const struct doctor_options *o)
 		wf_cmd_error("doctor: --explain takes no other option");
 		return WF_EXIT_REFUSED;
 	}
+	if (o->has_calls && !o->program) {
+		wf_cmd_error("doctor: --calls is for --program");
+		return WF_EXIT_REFUSED;
+	}
 	if (*o->root && o->program) {
 		wf_cmd_error("doctor: --root is for the machine, not for --program");
 		return WF_EXIT_REFUSED;
@@ -146,6 +151,7 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 {
 	static const struct option options[] = {
 		{ "program", required_argument, NULL, 'p' },
+		{ "calls", no_argument, NULL, 'c' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "explain", required_argument, NULL, 'e' },
 		{ "root", required_argument, NULL, 'r' },
@@ -160,6 +166,9 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 		switch (c) {
 		case 'p':
 			out->program = optarg;
+			break;
+		case 'c':
+			out->has_calls = true;
 			break;
 		case 'j':
 			out->is_json = true;
@@ -198,7 +207,7 @@ static int doctor_main(int argc, char **argv)
 	if (o.explain)
 		return explain(o.explain);
 	if (o.program)
-		return wf_report_program(o.program, o.is_json);
+		return wf_report_program(o.program, o.is_json, o.has_calls);
 	return check_machine(&o);
 }
 

@@ -124,6 +124,54 @@ static bool script_interpreter(const struct wf_binary *b, char out_path[PATH_MAX
 	return true;
 }
 
+/* The next word of an argument of env's, which -S has taken apart at spaces. */
+static const char *next_word(const char **at, char out[PATH_MAX])
+{
+	size_t len;
+
+	*at += strspn(*at, " \t");
+	len = strcspn(*at, " \t");
+	if (!len || len >= PATH_MAX)
+		return NULL;
+	memcpy(out, *at, len);
+	out[len] = '\0';
+	*at += len;
+	return out;
+}
+
+/*
+ * A script that begins with "#!/usr/bin/env python3" is python's: env only looks it up, and hands the preload on. False:
+ * it does something else besides, and is judged itself.
+ */
+static bool program_of_env(const struct wf_binary *b, const char *interpreter,
+			   char out_name[PATH_MAX])
+{
+	const char *base = strrchr(interpreter, '/');
+	char line[sizeof(b->head) + 1], word[PATH_MAX];
+	const char *at = line + 2;
+	bool is_split = false;
+
+	if (strcmp(base ? base + 1 : interpreter, "env") != 0)
+		return false;
+	memcpy(line, b->head, b->head_len);
+	line[b->head_len] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	(void)next_word(&at, word);
+	while (next_word(&at, word)) {
+		if (strcmp(word, "-S") == 0 && !is_split) {
+			is_split = true;
+		} else if (!is_split || !strchr(word, '=')) { /* else a variable for it */
+			/* Without -S all of the rest is one name. */
+			if (*word == '-' || strpbrk(word, "=\"'\\$") ||
+			    (!is_split && at[strspn(at, " \t")]))
+				return false;
+			memcpy(out_name, word, strlen(word) + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Set-user-ID bits and file capabilities switch the dynamic loader to its secure mode, and that ignores
  * LD_PRELOAD. Whether they would change anything for the caller of now is not asked: an answer that
@@ -268,7 +316,7 @@ static bool read_target(struct wf_program *p, const char *path)
 
 void wf_program_examine(struct wf_program *out_p, const char *name)
 {
-	char next[PATH_MAX];
+	char next[PATH_MAX], name_for_env[PATH_MAX];
 	int ret;
 
 	*out_p = (struct wf_program){ .binary.fd = -1 };
@@ -299,9 +347,11 @@ void wf_program_examine(struct wf_program *out_p, const char *name)
 			       "its interpreters are scripts more than %d deep", MAX_SCRIPT_DEPTH);
 			return;
 		}
+		ret = is_runnable_file(next);
+		if (ret == 0 && program_of_env(&out_p->binary, next, name_for_env))
+			ret = wf_program_find(name_for_env, next);
 		wf_binary_close(&out_p->binary);
 		out_p->is_read = false;
-		ret = is_runnable_file(next);
 		if (ret < 0) {
 			refuse(out_p, ret == -ENOENT ? WF_EXIT_NOT_FOUND : WF_EXIT_NOT_EXECUTABLE,
 			       "install it or correct the #! line", "its interpreter %s %s", next,

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -189,7 +190,57 @@ static void print_uses(const struct wf_uses *u)
 		print_line("uses", "more, but there was no memory for it");
 }
 
-static void print_text(const struct report *r, const char *name, struct verdict v)
+static void append(char *text, size_t bytes, const char *separator, const char *what)
+{
+	size_t len = strlen(text);
+
+	snprintf(text + len, bytes - len, "%s%s", len ? separator : "", what);
+}
+
+static void print_makers(const struct report *r)
+{
+	char line[1024] = "", clean[sizeof(line)];
+
+	for (size_t i = 0; i < r->nr_makers; i++)
+		append(line, sizeof(line), ", ",
+		       *r->makers[i] ? r->makers[i] : "the program itself");
+	if (r->nr_makers == 0)
+		print_line("threads", "none made");
+	else
+		printf("%-14smade by %s\n", "threads", wf_text_clean(clean, sizeof(clean), line));
+}
+
+/* How many calls of the program have which fate, and the names of those that are not just answered. */
+static void print_counts(const struct wf_uses *u)
+{
+	char line[1024] = "", part[64];
+
+	for (int fate = 0; fate <= WF_CALLS_REFUSED; fate++) {
+		size_t nr = 0;
+		char names[512] = "";
+
+		for (size_t i = 0; i < u->nr; i++) {
+			if (u->items[i].by || (int)u->items[i].row->fate != fate)
+				continue;
+			nr++;
+			if (fate >= WF_CALLS_BOUND && strlen(names) < sizeof(names) / 2)
+				append(names, sizeof(names), " ", u->items[i].row->name);
+		}
+		if (!nr)
+			continue;
+		snprintf(part, sizeof(part), "%zu %s", nr, wf_calls_fate_names[fate]);
+		append(line, sizeof(line), ", ", part);
+		if (*names) {
+			append(line, sizeof(line), " ", "(");
+			append(line, sizeof(line), "", names);
+			append(line, sizeof(line), "", ")");
+		}
+	}
+	if (*line)
+		printf("%-14s%s; --calls lists them\n", "calls", line);
+}
+
+static void print_text(const struct report *r, const char *name, struct verdict v, bool has_calls)
 {
 	const struct wf_binary *b = &r->program.binary;
 	char line[1024];
@@ -208,24 +259,24 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 	print_line("libc", libc_name(&r->program));
 	if (r->program.exit_code)
 		return;
-	for (size_t i = 0; i < r->nr_makers; i++)
-		print_line(i ? "" : "threads",
-			   *r->makers[i] ? r->makers[i] : "made by the program itself");
-	if (r->nr_makers == 0)
-		print_line("threads", "none made");
+	print_makers(r);
 	printf("%-14s%llu bytes of its own, %llu with its libraries%s\n", "TLS",
 	       (unsigned long long)b->tls_bytes, (unsigned long long)r->static_tls_bytes,
 	       b->flags & DF_STATIC_TLS ? " (DF_STATIC_TLS)" : "");
-	printf("%-14s%lld byte pairs 0f 05 in its own text%s\n", "syscall",
-	       (long long)r->syscall_pairs,
-	       r->syscall_pairs > 0 ? ": perhaps system calls that bypass libc" : "");
-	print_uses(&r->uses);
-	for (size_t i = 0; i < b->nr_needed; i++)
-		print_line("needs", b->needed[i]);
+	if (r->syscall_pairs > 0)
+		printf("%-14s%lld possible system calls of its own; weft finds and answers them\n",
+		       "syscall", (long long)r->syscall_pairs);
 	for (size_t i = 0; i < r->libraries.nr; i++) {
 		if (!r->libraries.items[i].path)
 			print_line("missing", r->libraries.items[i].name);
 	}
+	print_counts(&r->uses);
+	printf("%-14s%zu libraries\n", "needs", r->libraries.nr);
+	if (!has_calls)
+		return;
+	print_uses(&r->uses);
+	for (size_t i = 0; i < b->nr_needed; i++)
+		print_line("needs", b->needed[i]);
 }
 
 static void print_libraries(struct wf_text_json *j, const struct report *r)
@@ -294,14 +345,17 @@ static void print_json(const struct report *r, const char *name, struct verdict 
 	wf_text_json_end(&j, '}');
 }
 
-int wf_report_program(const char *name, bool is_json)
+int wf_report_program(const char *name, bool is_json, bool has_calls)
 {
+	char origin[PATH_MAX];  /* the loader asks the kernel, and that knows no link */
 	static struct report r; /* static for its size; there is one report in a process */
 	struct verdict v;
 
 	wf_program_examine(&r.program, name);
 	if (!r.program.exit_code) {
-		if (wf_libraries_collect(&r.libraries, &r.program.binary, r.program.target) < 0) {
+		if (!realpath(r.program.target, origin))
+			snprintf(origin, sizeof(origin), "%s", r.program.target);
+		if (wf_libraries_collect(&r.libraries, &r.program.binary, origin) < 0) {
 			wf_cmd_error("doctor: out of memory");
 			wf_program_done(&r.program);
 			return WF_EXIT_REFUSED;
@@ -312,7 +366,7 @@ int wf_report_program(const char *name, bool is_json)
 	if (is_json)
 		print_json(&r, name, v);
 	else
-		print_text(&r, name, v);
+		print_text(&r, name, v, has_calls);
 	wf_uses_free(&r.uses);
 	wf_libraries_free(&r.libraries);
 	wf_program_done(&r.program);

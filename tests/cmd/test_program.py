@@ -121,6 +121,61 @@ class Program(CommandTest):
         report = self.examine(self.write("script", b"#!/bin/sh\n"), 0)
         self.assertEqual(report["file"], "/bin/sh")
 
+    def test_a_script_of_env_is_judged_by_what_env_runs(self):
+        other = self.compile("interpreter", PLAIN)
+        path = os.path.dirname(other) + ":" + os.environ["PATH"]
+
+        def target(line):
+            done = self.weft("doctor", "--json", "--program", self.write("by-env", line.encode()), PATH=path)
+            return os.path.realpath(json.loads(done.stdout)["file"])
+
+        env = os.path.realpath("/usr/bin/env")
+        for line in ("#!/usr/bin/env interpreter\n", "#! /usr/bin/env  interpreter \nmore\n", "#!/usr/bin/env -S interpreter -u -x\n",
+                     "#!/usr/bin/env -S NAME=value interpreter -u\n"):
+            self.assertEqual(target(line), os.path.realpath(other), line)
+        for line in ("#!/usr/bin/env -i interpreter\n", "#!/usr/bin/env -S -i interpreter\n", "#!/usr/bin/env interpreter -u\n",
+                     "#!/usr/bin/env NAME=value interpreter\n", "#!/usr/bin/env\n", "#!/usr/bin/env -S 'interpreter'\n"):
+            self.assertEqual(target(line), env, line)
+        script = self.write("lost-env", b"#!/usr/bin/env weft-has-no-such-program\n")
+        self.assertEqual(self.examine(script, 2)["verdict"], "refused")
+        self.assert_refused(self.weft("run", script), 127, "weft-has-no-such-program", "is missing")
+        # A second look: the interpreter is a script of env's itself.
+        self.write("shim", b"#!/usr/bin/env interpreter\n")
+        self.assertEqual(target("#!/usr/bin/env shim\n"), os.path.realpath(other))
+
+    def test_links_are_followed_before_origin(self):
+        os.makedirs(self.path("real/lib"), exist_ok=True)
+        self.compile("real/lib/libbeside.so", "int beside;", "-shared", "-fPIC")
+        program = self.compile("real/tool", "extern int beside; int main(void) { return beside; }",
+                               f"-L{self.path('real/lib')}", "-lbeside", "-Wl,-rpath,$ORIGIN/lib")
+        link = self.path("linked")
+        os.symlink(program, link)
+        self.assertEqual(self.examine(link, 0)["verdict"], "runs")
+
+    def test_the_verdict_comes_in_ten_lines(self):
+        program = self.compile("short", "#include <sched.h>\n" + THREAD +
+                               "int main(void) { return unshare(0) + run(); }", "-pthread", "-D_GNU_SOURCE",
+                               "-include", "sched.h")
+        done = self.weft("doctor", "--program", program)
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(done.returncode, 1)
+        self.assertLessEqual(len(lines), 10)
+        calls = [x for x in lines if x.startswith("calls ")]
+        self.assertEqual(len(calls), 1)
+        self.assertIn("1 bound (unshare)", calls[0])
+        self.assertIn("--calls", calls[0])
+        whole = self.weft("doctor", "--calls", "--program", program).stdout.decode().splitlines()
+        self.assertEqual(whole[:len(lines)], lines)
+        self.assertTrue(any(x.split()[:3] == ["uses", "unshare", "bound;"] or x.split()[:3] == ["uses", "unshare", "bound"]
+                            for x in whole), whole)
+        self.assert_refused(self.weft("doctor", "--calls"), 125, "--program")
+
+    def test_calls_of_its_own_are_said_to_be_answered(self):
+        program = self.compile("own", 'int main(void) { long r = 39; __asm__ volatile("syscall" : "+a"(r) : :'
+                               ' "rcx", "r11", "memory"); return (int)r; }', "-O2")
+        self.assertIn("1 possible system calls of its own; weft finds and answers them",
+                      self.weft("doctor", "--program", program).stdout.decode())
+
     def test_nothing_there(self):
         self.assertEqual(self.examine("weft-has-no-such-program", 2)["verdict"], "refused")
 
