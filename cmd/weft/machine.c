@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/sys/quota.h"
+
 int wf_machine_read(const struct wf_machine *m, const char *path, char *out, size_t bytes)
 {
 	char full[PATH_MAX];
@@ -156,153 +158,34 @@ unsigned int wf_machine_cpus(const struct wf_machine *m)
 	return nr;
 }
 
-/* Where a hierarchy of control groups is mounted, and which group the root of that mount is. */
-struct cgroup_mount {
-	char dir[PATH_MAX];
-	char group[PATH_MAX];
-};
-
-static bool has_option(const char *options, const char *name)
+static long read_for_quota(void *data, const char *path, char *out, size_t bytes)
 {
-	size_t len = strlen(name);
-
-	for (; *options; options += strcspn(options, ",\n"), options += *options == ',') {
-		if (strncmp(options, name, len) == 0 && strchr(",\n", options[len]))
-			return true;
-		if (*options == '\n')
-			break;
-	}
-	return false;
+	return wf_machine_read(data, path, out, bytes);
 }
 
-/* A line of mountinfo: ID PARENT DEV ROOT DIR OPTIONS [TAG...] - TYPE SOURCE SUPER_OPTIONS */
-static bool find_cgroup_mount(const struct wf_machine *m, bool is_v2, const char *controller,
-			      struct cgroup_mount *out)
+typedef long long (*find_limit)(struct sys_quota *q);
+
+static long long limit_of_group(const struct wf_machine *m, find_limit find, char *out_where,
+				size_t where_bytes)
 {
-	static char text[1 << 18];
-	char *save = NULL;
+	static struct sys_quota q; /* static for its size */
+	struct wf_machine machine = *m;
+	long long limit;
 
-	if (wf_machine_read(m, "/proc/self/mountinfo", text, sizeof(text)) < 0)
-		return false;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char group[PATH_MAX], dir[PATH_MAX], type[32], options[512];
-		char *tail = strstr(line, " - ");
-
-		if (!tail || sscanf(line, "%*s %*s %*s %4095s %4095s", group, dir) != 2 ||
-		    sscanf(tail, " - %31s %*s %511s", type, options) != 2)
-			continue;
-		if (strcmp(type, is_v2 ? "cgroup2" : "cgroup") != 0 ||
-		    (!is_v2 && !has_option(options, controller)))
-			continue;
-		snprintf(out->dir, sizeof(out->dir), "%s", dir);
-		snprintf(out->group, sizeof(out->group), "%s",
-			 strcmp(group, "/") == 0 ? "" : group);
-		return true;
-	}
-	return false;
-}
-
-/* Our group in that hierarchy: the line "0::/path" (v2) or "N:cpu,cpuacct:/path" (v1). */
-static bool find_own_group(const struct wf_machine *m, bool is_v2, const char *controller,
-			   char *out, size_t bytes)
-{
-	char text[16384], *save = NULL;
-
-	if (wf_machine_read(m, "/proc/self/cgroup", text, sizeof(text)) < 0)
-		return false;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *controllers = strchr(line, ':');
-		char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		*path++ = '\0';
-		controllers++;
-		if (is_v2 ? *controllers == '\0' : has_option(controllers, controller)) {
-			snprintf(out, bytes, "%s", path);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The quota in one directory in thousandths of a CPU, or -1. */
-static long long quota_of(const struct wf_machine *m, const char *dir, bool is_v2, char *out_file,
-			  size_t bytes)
-{
-	char text[64];
-	long long quota = -1, period = 0;
-
-	snprintf(out_file, bytes, "%s/%s", dir, is_v2 ? "cpu.max" : "cpu.cfs_quota_us");
-	if (is_v2) {
-		if (!wf_machine_line(m, out_file, text, sizeof(text)) ||
-		    sscanf(text, "%lld %lld", &quota, &period) != 2)
-			return -1;
-	} else {
-		char file[PATH_MAX];
-
-		snprintf(file, sizeof(file), "%.4000s/cpu.cfs_period_us", dir);
-		if (!wf_machine_number(m, out_file, &quota) || !wf_machine_number(m, file, &period))
-			return -1;
-	}
-	return quota > 0 && period > 0 ? quota * 1000 / period : -1;
-}
-
-/* How many kernel threads one directory allows, or -1. */
-static long long tasks_of(const struct wf_machine *m, const char *dir, bool is_v2, char *out_file,
-			  size_t bytes)
-{
-	long long nr;
-
-	(void)is_v2;
-	snprintf(out_file, bytes, "%s/pids.max", dir);
-	return wf_machine_number(m, out_file, &nr) && nr >= 0 ? nr : -1; /* "max" */
-}
-
-typedef long long (*limit_of)(const struct wf_machine *m, const char *dir, bool is_v2,
-			      char *out_file, size_t bytes);
-
-/* The least that the group and those above it allow; least if they allow more. */
-static long long least_of(const struct wf_machine *m, bool is_v2, const char *controller,
-			  limit_of limit, long long least, char *out_where, size_t where_bytes)
-{
-	struct cgroup_mount mount;
-	char own[PATH_MAX], dir[2 * PATH_MAX], file[2 * PATH_MAX + 32];
-	const char *below = own;
-	size_t len;
-
-	if (!find_cgroup_mount(m, is_v2, controller, &mount) ||
-	    !find_own_group(m, is_v2, controller, own, sizeof(own)))
-		return least;
-	/* A container often sees its own group as the root of the mount. */
-	len = strlen(mount.group);
-	if (strncmp(own, mount.group, len) == 0 && (own[len] == '/' || own[len] == '\0'))
-		below += len;
-	snprintf(dir, sizeof(dir), "%s%s", mount.dir, strcmp(below, "/") == 0 ? "" : below);
-	for (;;) {
-		long long here = limit(m, dir, is_v2, file, sizeof(file));
-		char *slash = strrchr(dir, '/');
-
-		if (here >= 0 && (least < 0 || here < least)) {
-			least = here;
-			snprintf(out_where, where_bytes, "%s", file);
-		}
-		if (!slash || (size_t)(slash - dir) < strlen(mount.dir))
-			return least;
-		*slash = '\0';
-	}
+	q.read = read_for_quota;
+	q.data = &machine;
+	limit = find(&q);
+	if (limit >= 0)
+		snprintf(out_where, where_bytes, "%s", q.where);
+	return limit;
 }
 
 long long wf_machine_quota(const struct wf_machine *m, char *out_where, size_t where_bytes)
 {
-	long long least = least_of(m, true, "cpu", quota_of, -1, out_where, where_bytes);
-
-	return least_of(m, false, "cpu", quota_of, least, out_where, where_bytes);
+	return limit_of_group(m, sys_quota_find, out_where, where_bytes);
 }
 
 long long wf_machine_tasks(const struct wf_machine *m, char *out_where, size_t where_bytes)
 {
-	long long least = least_of(m, true, "pids", tasks_of, -1, out_where, where_bytes);
-
-	return least_of(m, false, "pids", tasks_of, least, out_where, where_bytes);
+	return limit_of_group(m, sys_quota_tasks, out_where, where_bytes);
 }

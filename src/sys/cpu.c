@@ -2,80 +2,44 @@
 /*
  * How many processors this process may use: affinity, and the tightest cgroup quota of all ancestors.
  *
- * Called once when the runtime starts. Reads /proc and /sys/fs/cgroup with raw calls; whatever cannot be
- * read does not limit.
+ * Called once when the runtime starts. Reads /proc and the control groups with raw calls; whatever cannot be read does not
+ * limit.
  */
-#include "base/fmt.h"
+#include "sys/quota.h"
 #include "sys/syscall.h"
 
 #include <fcntl.h>
 
-static long read_file(const char *path, char *buf, size_t cap)
+static long read_file(void *data, const char *path, char *out, size_t bytes)
 {
 	long fd = sys4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	long n;
+	size_t len = 0;
+	long n = 1;
 
+	(void)data;
 	if (fd < 0)
 		return fd;
-	n = sys3(__NR_read, fd, buf, cap - 1);
+	while (n > 0 && len + 1 < bytes) { /* /proc gives a page at a time */
+		n = sys3(__NR_read, fd, out + len, bytes - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
 	(void)sys_close((int)fd);
-	if (n >= 0)
-		buf[n] = '\0';
-	return n;
+	out[len] = '\0';
+	return n < 0 ? n : (long)len;
 }
 
-/* "MAX PERIOD" of cpu.max -> processors, rounded up; 0 when unlimited or unreadable. */
-static int quota_of(const char *text)
-{
-	uint64_t quota = 0, period = 0;
-
-	if (*text < '0' || *text > '9')
-		return 0;
-	for (; *text >= '0' && *text <= '9'; text++)
-		quota = quota * 10 + (uint64_t)(*text - '0');
-	while (*text == ' ')
-		text++;
-	for (; *text >= '0' && *text <= '9'; text++)
-		period = period * 10 + (uint64_t)(*text - '0');
-	if (!period || !quota)
-		return 0;
-	return (int)WF_MAX(1ul, (quota + period - 1) / period);
-}
-
+/* Processors, rounded up; 0: no quota. */
 static int tightest_quota(void)
 {
-	char group[512], path[640], text[64];
-	int best = 0;
-	char *rel = NULL, *end;
+	struct sys_quota *q = sys_map(sizeof(*q));
+	long long thousandths;
 
-	if (read_file("/proc/self/cgroup", group, sizeof(group)) <= 0)
+	if (!q)
 		return 0;
-	for (char *p = group; *p; p++)
-		if ((p == group || p[-1] == '\n') && p[0] == '0' && p[1] == ':' && p[2] == ':')
-			rel = p + 3;
-	if (!rel)
-		return 0;
-	for (end = rel; *end && *end != '\n';)
-		end++;
-	for (;;) {
-		struct wf_fmt f;
-		int q;
-
-		*end = '\0';
-		wf_fmt_init(&f, path, sizeof(path));
-		wf_fmt_str(&f, "/sys/fs/cgroup");
-		wf_fmt_str(&f, rel);
-		wf_fmt_str(&f, "/cpu.max");
-		if (read_file(path, text, sizeof(text)) > 0) {
-			q = quota_of(text);
-			if (q && (!best || q < best))
-				best = q;
-		}
-		if (end == rel)
-			return best;
-		while (end > rel && *--end != '/')
-			;
-	}
+	q->read = read_file;
+	thousandths = sys_quota_find(q);
+	sys_unmap(q, sizeof(*q));
+	return thousandths < 0 ? 0 : (int)WF_MAX(1ll, (thousandths + 999) / 1000);
 }
 
 int sys_cpu_count(void)
