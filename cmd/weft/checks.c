@@ -207,6 +207,33 @@ static void read_seccomp(const struct wf_machine *m, struct wf_checks_finding *f
 	advise(f, "some calls of weft may be refused; the lines above show which");
 }
 
+static void read_calls(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	char killed[128] = "", refused[128] = "";
+	const char *name;
+	int ret;
+
+	if (skipped(m, f))
+		return;
+	for (size_t i = 0; wf_probes_call(i, &name, &ret); i++) {
+		char *list = ret == -ECANCELED ? killed : refused;
+		size_t len = strlen(list);
+
+		if (ret < 0)
+			snprintf(list + len, sizeof(killed) - len, "%s%s", len ? ", " : "", name);
+	}
+	if (*killed) {
+		found(f, WF_CHECKS_FAIL, "killed for %s", killed);
+		advise(f, "a seccomp filter ends programs under weft that make a thread; "
+			  "let it allow these calls");
+	} else if (*refused) {
+		found(f, WF_CHECKS_WARN, "refused: %s", refused);
+		advise(f, "a seccomp filter or an old kernel; let the filter allow these calls");
+	} else {
+		found(f, WF_CHECKS_OK, "allowed");
+	}
+}
+
 /* A limit where more is better: warn below want. */
 static void read_limit(const struct wf_machine *m, struct wf_checks_finding *f, const char *name,
 		       long long want, const char *advice)
@@ -455,6 +482,11 @@ const struct wf_check wf_checks[] = {
 	{ "seccomp", "seccomp filter", WF_CHECKS_WARN,
 	  "A filter, usually of a container, may refuse calls that weft makes and the program does not.",
 	  read_seccomp },
+	{ "calls", "calls of weft's own", WF_CHECKS_FAIL,
+	  "Calls that the runtime makes and few programs do: membarrier above all. A filter that refuses\n"
+	  "them changes how programs run; one that kills for them ends each that makes a thread. Each is\n"
+	  "tried in a child. A filter that a program sets up itself cannot be known from here.",
+	  read_calls },
 	{ "nofile", "open files", WF_CHECKS_WARN,
 	  "RLIMIT_NOFILE bounds the number of connections long before weft does.", read_nofile },
 	{ "nproc", "kernel threads of the user", WF_CHECKS_WARN,

@@ -7,10 +7,19 @@
 #ifndef WF_PROBES_H
 #define WF_PROBES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 int wf_probes_guard(void); /* MADV_GUARD_INSTALL */
 int wf_probes_io_uring(void);
 int wf_probes_epoll_pwait2(void);
 int wf_probes_patch_text(void); /* mprotect a private mapping of a file R-X, RW-, R-X */
 int wf_probes_mdwe(void);       /* PR_GET_MDWE: the flags, or -errno */
+
+/*
+ * Calls that the runtime makes and that few programs do: i counts them, false behind the last. *out_ret is 0, -ENOSYS or
+ * -EPERM where it is refused, or -ECANCELED where it ends the process.
+ */
+bool wf_probes_call(size_t i, const char **out_name, int *out_ret);
 
 #endif

@@ -103,6 +103,30 @@ class Doctor(CommandTest):
         self.assertEqual(patch["level"], "fail")
         self.assertIn("PR_SET_MDWE", patch["advice"])
 
+    def with_filter(self, nr, action):
+        """The finding about weft's own calls below a seccomp filter that answers one call so."""
+        def install():
+            rows = [(0x20, 0, 0, 0), (0x15, 0, 1, nr), (0x06, 0, 0, action), (0x06, 0, 0, 0x7fff0000)]
+            program = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *row) for row in rows))
+            fprog = struct.pack("<HxxxxxxQ", len(rows), ctypes.addressof(program))
+            libc = ctypes.CDLL(None)
+            if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, fprog, 0, 0):
+                os._exit(77)
+        done = subprocess.run([WEFT, "doctor", "--json"], env=self.environment(), capture_output=True,
+                              preexec_fn=install, check=False)
+        if done.returncode == 77:
+            self.skipTest("no seccomp filters here")
+        found = [c for c in json.loads(done.stdout)["checks"] if c["id"] == "calls"][0]
+        return done.returncode, found["level"], found["value"]
+
+    def test_calls_that_a_filter_kills_for_are_named(self):
+        self.assertEqual(self.with_filter(324, 0x80000000), (2, "fail", "killed for membarrier"))
+        self.assertEqual(self.with_filter(283, 0x00030000), (2, "fail", "killed for timerfd_create"))
+
+    def test_calls_that_a_filter_refuses_are_named(self):
+        self.assertEqual(self.with_filter(324, 0x00050001)[1:], ("warn", "refused: membarrier"))
+        self.assertEqual(self.with_filter(101, 0x00050001)[1:], ("ok", "allowed"))
+
     def test_explain(self):
         for name in self.checks():
             done = self.weft("doctor", "--explain", name)
