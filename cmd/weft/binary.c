@@ -392,6 +392,17 @@ void wf_binary_imports(const struct wf_binary *b, void (*visit)(const char *name
 	}
 }
 
+bool wf_binary_defines(const struct wf_binary *b, const char *wanted)
+{
+	for (size_t i = 0; i < b->nr_symbols; i++) {
+		const char *name = string_at(b, b->symbols[i].st_name);
+
+		if (b->symbols[i].st_shndx != SHN_UNDEF && name && strcmp(name, wanted) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The number that the nearest `mov $number, %eax` before the pair at at loads, or -1. */
 static int number_before(const unsigned char *buf, size_t at)
 {

@@ -55,6 +55,9 @@ void wf_binary_close(struct wf_binary *b);
 void wf_binary_imports(const struct wf_binary *b, void (*visit)(const char *name, void *data),
 		       void *data);
 
+/* Does b define this name for others? */
+bool wf_binary_defines(const struct wf_binary *b, const char *name);
+
 /*
  * How often the bytes 0f 05 (`syscall`) stand in executable segments, aligned or not; or -errno. visit gets the
  * number that is loaded shortly before each of them, or -1.

@@ -30,6 +30,8 @@ extern const struct wf_cmd wf_compare_cmd; /* compare/compare.c */
 /* Prints "weft: MESSAGE" as one line; control characters of hostile names do not reach it. */
 __attribute__((format(printf, 1, 2))) void wf_cmd_error(const char *format, ...);
 
+void wf_cmd_version(void);
+
 /* What to say after getopt_long() returned '?' or ':' for argv; returns WF_EXIT_REFUSED. */
 int wf_cmd_bad_option(const struct wf_cmd *cmd, int result, char **argv);
 

@@ -67,6 +67,11 @@ static void print_json(struct wf_text_json *j, const struct wf_check *c,
 	wf_text_json_end(j, '}');
 }
 
+static const char *plural(unsigned int nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 static int check_machine(const struct doctor_options *o)
 {
 	const struct wf_machine m = { .root = o->root };
@@ -98,8 +103,8 @@ static int check_machine(const struct doctor_options *o)
 		wf_text_json_end(&j, '}');
 		wf_text_json_end(&j, '}');
 	} else {
-		printf("\n%u ok, %u warnings, %u failures", nr[WF_CHECKS_OK], nr[WF_CHECKS_WARN],
-		       nr[WF_CHECKS_FAIL]);
+		printf("\n%u ok, %u warning%s, %u failure%s", nr[WF_CHECKS_OK], nr[WF_CHECKS_WARN],
+		       plural(nr[WF_CHECKS_WARN]), nr[WF_CHECKS_FAIL], plural(nr[WF_CHECKS_FAIL]));
 		if (nr[WF_CHECKS_SKIPPED])
 			printf(", %u skipped", nr[WF_CHECKS_SKIPPED]);
 		puts(worst > WF_CHECKS_SKIPPED ? "; weft doctor --explain ID says more" : "");

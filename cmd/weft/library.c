@@ -16,6 +16,7 @@
 
 #include "beside.h"
 #include "binary.h"
+#include "inspect.h"
 
 #define LIBRARY "libweft-run.so"
 
@@ -32,7 +33,7 @@ static bool is_preloadable(const char *path, char *out_why, size_t why_bytes)
 	struct wf_binary b;
 	const char *damage;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is_good;
+	bool is_good, is_ours;
 	int ret;
 
 	if (fd < 0) {
@@ -43,10 +44,13 @@ static bool is_preloadable(const char *path, char *out_why, size_t why_bytes)
 	ret = wf_binary_open(&b, fd, &damage);
 	is_good = ret == 0 && b.is_elf && b.is_64bit && b.machine == EM_X86_64 &&
 		  b.type == ET_DYN && b.has_dynamic;
+	is_ours = is_good && wf_binary_defines(&b, WF_INSPECT_SYMBOL);
 	wf_binary_close(&b);
 	if (!is_good)
 		snprintf(out_why, why_bytes, "%s is not a shared library for x86-64", path);
-	return is_good;
+	else if (!is_ours)
+		snprintf(out_why, why_bytes, "%s is not weft's library, " LIBRARY, path);
+	return is_ours;
 }
 
 bool wf_library_find(char out_path[PATH_MAX], char *out_why, size_t why_bytes)
@@ -61,8 +65,12 @@ bool wf_library_find(char out_path[PATH_MAX], char *out_why, size_t why_bytes)
 		}
 	} else if (!wf_beside_find(places, sizeof(places) / sizeof(places[0]), LIBRARY, F_OK,
 				   out_path)) {
-		snprintf(out_why, why_bytes,
-			 LIBRARY " is neither installed nor built; set WEFT_LIBRARY to its path");
+		snprintf(out_why, why_bytes, "%s; set WEFT_LIBRARY to its path",
+			 access("/proc/self/exe", F_OK) == 0 ? LIBRARY
+				 " is neither installed nor built"
+							     : LIBRARY
+				 " is looked for beside the command, which /proc would name, "
+				 "but none is mounted");
 		return false;
 	}
 	/* The loader splits at colons and spaces and expands $ORIGIN; it knows no quoting. */

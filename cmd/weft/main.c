@@ -48,6 +48,11 @@ int wf_cmd_bad_option(const struct wf_cmd *cmd, int result, char **argv)
 	return WF_EXIT_REFUSED;
 }
 
+void wf_cmd_version(void)
+{
+	puts("weft " WEFT_VERSION);
+}
+
 static const struct wf_cmd *find_command(const char *name)
 {
 	for (size_t i = 0; i < NR_COMMANDS; i++) {
@@ -67,9 +72,9 @@ static void print_help(FILE *out)
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("  help       show this text, or that of a command\n"
+	      "  version    show the version\n"
 	      "\n"
-	      "  --help     show this text\n"
-	      "  --version  show the version\n",
+	      "  --help, -h; --version, -V: the same\n",
 	      out);
 }
 
@@ -108,13 +113,14 @@ int main(int argc, char **argv)
 	const struct wf_cmd *cmd;
 
 	if (argc < 2) {
-		wf_cmd_error("which command? see 'weft --help'");
+		print_help(stderr);
 		return WF_EXIT_REFUSED;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return flushed(help_main(1, argv));
-	if (strcmp(argv[1], "--version") == 0) {
-		puts("weft " WEFT_VERSION);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
+	    strcmp(argv[1], "version") == 0) {
+		wf_cmd_version();
 		return flushed(0);
 	}
 	if (strcmp(argv[1], "help") == 0)

@@ -2,8 +2,8 @@
 /*
  * Tries kernel features one by one.
  *
- * Called by: checks.c. Invariant: a probe that could end the process (a seccomp filter may kill instead of
- * refusing) runs in a child.
+ * Called by: checks.c, preflight.c. Invariant: a probe that could end the process (a seccomp filter may kill instead of
+ * refusing) runs in a child, or is one that the program's start will make as well.
  */
 #include "probes.h"
 
@@ -99,16 +99,23 @@ static int patch_text(void)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	volatile char *mem;
+	int ret;
 
 	if (fd < 0)
 		return -errno;
 	mem = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	if (mem == MAP_FAILED)
-		return -errno;
-	if (mprotect((void *)mem, page, PROT_READ | PROT_WRITE) < 0)
-		return -errno;
-	mem[0] = 0; /* SELinux asks whether a page was written */
-	return mprotect((void *)mem, page, PROT_READ | PROT_EXEC) < 0 ? -errno : 0;
+	ret = mem == MAP_FAILED ? -errno : 0;
+	(void)close(fd);
+	if (ret < 0)
+		return ret;
+	if (mprotect((void *)mem, page, PROT_READ | PROT_WRITE) < 0) {
+		ret = -errno;
+	} else {
+		mem[0] = 0; /* SELinux asks whether a page was written */
+		ret = mprotect((void *)mem, page, PROT_READ | PROT_EXEC) < 0 ? -errno : 0;
+	}
+	(void)munmap((void *)mem, page);
+	return ret;
 }
 
 static size_t call_to_make;
@@ -182,6 +189,11 @@ int wf_probes_epoll_pwait2(void)
 int wf_probes_patch_text(void)
 {
 	return in_child(patch_text, -EPERM);
+}
+
+int wf_probes_patch_here(void)
+{
+	return patch_text();
 }
 
 int wf_probes_mdwe(void)

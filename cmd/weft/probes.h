@@ -2,7 +2,7 @@
 /*
  * Questions that only the running kernel answers: each function tries the thing.
  *
- * Used by: checks.c. Each returns 0 if it works, or -errno; none leaves anything changed.
+ * Used by: checks.c, preflight.c. Each returns 0 if it works, or -errno; none leaves anything changed.
  */
 #ifndef WF_PROBES_H
 #define WF_PROBES_H
@@ -14,6 +14,7 @@ int wf_probes_guard(void); /* MADV_GUARD_INSTALL */
 int wf_probes_io_uring(void);
 int wf_probes_epoll_pwait2(void);
 int wf_probes_patch_text(void); /* mprotect a private mapping of a file R-X, RW-, R-X */
+int wf_probes_patch_here(void); /* the same, not in a child */
 int wf_probes_mdwe(void);       /* PR_GET_MDWE: the flags, or -errno */
 
 /*

@@ -105,6 +105,12 @@ static void refuse_unfound(struct wf_program *p, int error, const char *name)
 	}
 }
 
+/* As shells decide whether a file without a #! line is a script. */
+static bool is_text(const struct wf_binary *b)
+{
+	return memchr(b->head, '\0', b->head_len) == NULL;
+}
+
 /* Takes the interpreter out of a #! line as the kernel does. Returns false where there is none. */
 static bool script_interpreter(const struct wf_binary *b, char out_path[PATH_MAX])
 {
@@ -317,6 +323,7 @@ static bool read_target(struct wf_program *p, const char *path)
 void wf_program_examine(struct wf_program *out_p, const char *name)
 {
 	char next[PATH_MAX], name_for_env[PATH_MAX];
+	bool has_line;
 	int ret;
 
 	*out_p = (struct wf_program){ .binary.fd = -1 };
@@ -331,13 +338,16 @@ void wf_program_examine(struct wf_program *out_p, const char *name)
 			return;
 		if (out_p->binary.is_elf)
 			break;
-		if (out_p->binary.head_len < 2 || memcmp(out_p->binary.head, "#!", 2) != 0) {
+		has_line = out_p->binary.head_len >= 2 && memcmp(out_p->binary.head, "#!", 2) == 0;
+		if (!has_line && depth == 0 && is_text(&out_p->binary)) {
+			out_p->needs_shell = true;
+			memcpy(next, WF_PROGRAM_SHELL, sizeof(WF_PROGRAM_SHELL));
+		} else if (!has_line) {
 			refuse(out_p, WF_EXIT_NOT_EXECUTABLE,
 			       "the kernel could not run it either; give a script a #! line",
 			       "%s is neither an ELF program nor a script", depth ? next : "it");
 			return;
-		}
-		if (!script_interpreter(&out_p->binary, next)) {
+		} else if (!script_interpreter(&out_p->binary, next)) {
 			refuse(out_p, WF_EXIT_NOT_EXECUTABLE, "write the interpreter's path there",
 			       "its #! line names no interpreter");
 			return;

@@ -11,12 +11,15 @@
 
 #include "binary.h"
 
+#define WF_PROGRAM_SHELL "/bin/sh"
+
 struct wf_program {
 	char path[PATH_MAX]; /* what to exec: the name as found through PATH */
 	char target
 		[PATH_MAX]; /* the ELF file behind it: path itself, or the last interpreter of #! lines */
 	struct wf_binary binary; /* of target; valid where is_read */
 	bool is_read;
+	bool needs_shell; /* a script without #!: the shell below runs path, and is the target */
 	int exit_code;    /* 0: can run; else WF_EXIT_*, and the two below say why */
 	char what[256];   /* "it is statically linked" */
 	char advice[256]; /* why that matters and what to do */

@@ -3,10 +3,10 @@
  * `weft run`: prepares the environment for the preloaded library and becomes the program.
  *
  * Called by: main.c. Invariant: the command execs and leaves no process between the caller and the program,
- * so pid, exit status, signals and stdio are the program's own. With WEFT=0 nothing is changed at all.
+ * so pid, exit status, signals and stdio are the program's own. With WEFT=0 nothing is changed at all, and nothing is where
+ * no program of the caller's could run under weft.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -14,13 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "binary.h"
 #include "cmd.h"
 #include "library.h"
+#include "preflight.h"
 #include "program.h"
+#include "tracefile.h"
 
 #define MAX_WORKERS 1024
 #define MIN_SLICE_US 100
@@ -54,7 +57,7 @@ static const char run_help[] =
 	"\n"
 	"  --workers N    run on N kernel threads, 1 to 1024 (default: as many as CPUs are allowed)\n"
 	"  --stats        print counters on standard error when the program ends\n"
-	"  --trace FILE   write the scheduler's events to FILE\n"
+	"  --trace FILE   write the scheduler's events to FILE; %p in it is the pid\n"
 	"  --seed N       schedule at random, from the seed N, to find races\n"
 	"  --slice US     let a thread compute for US microseconds while others wait, 100 to 1000000\n"
 	"                 (default: 10000)\n"
@@ -68,13 +71,15 @@ static const char run_help[] =
 	"                 stacks of SIZE bytes, or of 64K or 16M, say, for the main thread and all\n"
 	"                 threads that ask for no other (default: the limit of now, ulimit -s)\n"
 	"  --children=no  what PROGRAM executes runs without weft (default: yes, under weft as well)\n"
+	"  --strict       end with 125 and the reason where the program would run without weft\n"
 	"  --help         show this text\n"
+	"  --version      show the version\n"
 	"\n"
 	"Environment:\n"
-	"  WEFT=0         run the program as if weft were not there\n"
+	"  WEFT=0         run the program as if weft were not there (also off, no, false)\n"
 	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
 	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING, WEFT_CHILDREN,\n"
-	"  WEFT_MODEL\n"
+	"  WEFT_MODEL, WEFT_STRICT\n"
 	"                 what the options set; an option wins\n"
 	"  WEFT_OVERFLOW=always\n"
 	"                 tell of a stack overflow even where the program handles it itself\n"
@@ -84,7 +89,7 @@ static const char run_help[] =
 
 struct run_options {
 	unsigned long workers, slice_us; /* 0: not given */
-	bool has_stats, has_seed;
+	bool has_stats, has_seed, is_strict;
 	const char *trace, *children, *io_uring, *model;
 	unsigned long long seed;
 	unsigned long long stack_bytes; /* 0: not given */
@@ -237,6 +242,56 @@ static int take_overflow(struct run_options *o, const char *name, const char *te
 	return 0;
 }
 
+enum answer {
+	NO,
+	YES,
+	NEITHER
+};
+
+static enum answer answer_of(const char *text)
+{
+	static const char *const no[] = { "0", "off", "no", "false" }, *const yes[] = { "1", "on",
+											"yes",
+											"true" };
+
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+		if (strcasecmp(text, no[i]) == 0)
+			return NO;
+		if (strcasecmp(text, yes[i]) == 0)
+			return YES;
+	}
+	return NEITHER;
+}
+
+static int take_answer(bool *out, const char *name, const char *text)
+{
+	enum answer answer = answer_of(text);
+
+	if (answer == NEITHER) {
+		wf_cmd_error("run: %s takes 1 or 0 (on, yes, true; off, no, false), not '%s'", name,
+			     text);
+		return WF_EXIT_REFUSED;
+	}
+	*out = answer == YES;
+	return 0;
+}
+
+static int take_stats(struct run_options *o, const char *name, const char *text)
+{
+	return take_answer(&o->has_stats, name, text);
+}
+
+static int take_strict(struct run_options *o, const char *name, const char *text)
+{
+	return take_answer(&o->is_strict, name, text);
+}
+
+/* It may also say that the events are only kept for weft dump. */
+static int take_trace_or_answer(struct run_options *o, const char *name, const char *text)
+{
+	return answer_of(text) == NEITHER ? take_trace(o, name, text) : 0;
+}
+
 /* Returns 0, or the exit code (also for --help, with *out_done set). */
 static int parse_options(int argc, char **argv, struct run_options *out, bool *out_done)
 {
@@ -250,7 +305,9 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		{ "stack-size", required_argument, NULL, 'k' },
 		{ "children", required_argument, NULL, 'c' },
 		{ "model", required_argument, NULL, 'm' },
+		{ "strict", no_argument, NULL, 'T' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	int c, ret = 0;
@@ -286,8 +343,15 @@ static int parse_options(int argc, char **argv, struct run_options *out, bool *o
 		case 'm':
 			ret = take_model(out, "--model", optarg);
 			break;
+		case 'T':
+			out->is_strict = true;
+			break;
 		case 'h':
 			fputs(run_help, stdout);
+			*out_done = true;
+			return 0;
+		case 'V':
+			wf_cmd_version();
 			*out_done = true;
 			return 0;
 		default:
@@ -321,6 +385,9 @@ static int parse_environment(struct run_options *out)
 		{ "WEFT_CHILDREN", take_children, out->children != NULL },
 		{ "WEFT_MODEL", take_model, out->model != NULL },
 		{ "WEFT_OVERFLOW", take_overflow, false },
+		{ "WEFT_STATS", take_stats, out->has_stats },
+		{ "WEFT_STRICT", take_strict, out->is_strict },
+		{ "WEFT_TRACE", take_trace_or_answer, out->trace != NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -397,34 +464,13 @@ static bool has_option(const char *list, const char *name)
 	return false;
 }
 
-/* The file is written when the program ends, which may be in a month: find out now. */
-static void try_to_write(const char *file)
-{
-	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
-
-	if (fd < 0 && errno != ENXIO) { /* a FIFO that nobody reads yet */
-		wf_cmd_error("run: cannot write %s: %s", file, strerror(errno));
-		exit(WF_EXIT_REFUSED);
-	}
-	if (fd >= 0)
-		(void)close(fd);
-}
-
-/* The program may change its directory before it writes, so a relative name is resolved here. */
+/* Within a run the file is that of all its programs, and only the outermost begins it. */
 static void set_trace(const char *file)
 {
-	char dir[PATH_MAX];
-	char *path;
+	char *path = wf_tracefile_prepare(file, !getenv("WEFT_PID"));
 
-	try_to_write(file);
-	if (*file == '/') {
-		set_or_die("WEFT_TRACE", file);
-		return;
-	}
-	if (!getcwd(dir, sizeof(dir)) || asprintf(&path, "%s/%s", dir, file) < 0) {
-		wf_cmd_error("run: cannot resolve the name of the trace file: %s", strerror(errno));
+	if (!path)
 		exit(WF_EXIT_REFUSED);
-	}
 	set_or_die("WEFT_TRACE", path);
 	free(path);
 }
@@ -461,6 +507,9 @@ static void set_environment(const struct run_options *o, const char *library)
 		set_or_die("WEFT_CHILDREN", o->children);
 	if (o->model)
 		set_or_die("WEFT_MODEL", o->model);
+	if (o->is_strict)
+		set_or_die("WEFT_STRICT", "1");
+	set_number("WEFT_PID", (unsigned long long)getpid());
 }
 
 /* The kernel gives main's stack this limit, and libc takes it for the threads that it makes. */
@@ -486,6 +535,27 @@ static int exec_failed(const char *name)
 	return error == ENOENT || error == ENOTDIR ? WF_EXIT_NOT_FOUND : WF_EXIT_NOT_EXECUTABLE;
 }
 
+/* As execvp() does it with a script that has no #! line. */
+static int exec_by_shell(const char *script, char **argv)
+{
+	static char shell[] = WF_PROGRAM_SHELL;
+	size_t nr = 0;
+	char **own;
+
+	while (argv[nr])
+		nr++;
+	own = calloc(nr + 2, sizeof(*own));
+	if (!own)
+		return -1;
+	own[0] = shell;
+	own[1] = (char *)script;
+	for (size_t i = 1; i < nr; i++)
+		own[i + 1] = argv[i];
+	execv(shell, own);
+	free(own);
+	return -1;
+}
+
 /* Returns the exit code only if the program does not run. */
 static int run_woven(const struct run_options *o, char **argv)
 {
@@ -504,33 +574,50 @@ static int run_woven(const struct run_options *o, char **argv)
 		set_environment(o, library);
 		if (o->stack_bytes)
 			set_stack_size(o->stack_bytes);
-		execv(p.path, argv);
+		(void)(p.needs_shell ? exec_by_shell(p.path, argv) : execv(p.path, argv));
 		exit_code = exec_failed(argv[0]);
 	}
 	wf_program_done(&p);
 	return exit_code;
 }
 
+static int run_native(char **argv)
+{
+	execvp(argv[0], argv);
+	return exec_failed(argv[0]);
+}
+
 static int run_main(int argc, char **argv)
 {
 	struct run_options o = { 0 };
-	const char *weft = getenv("WEFT");
-	bool is_done = false;
+	const char *weft = getenv("WEFT"), *why;
+	bool is_done = false, is_on = true;
 	int ret = parse_options(argc, argv, &o, &is_done);
 
 	if (ret || is_done)
 		return ret;
 	argv += optind;
-	if (!weft || strcmp(weft, "0")) {
+	if (weft && *weft)
+		ret = take_answer(&is_on, "WEFT", weft);
+	if (!ret && !is_on)
+		return run_native(argv);
+	if (!ret)
 		ret = parse_environment(&o);
-		if (ret)
-			return ret;
-		if (!o.model || strcmp(o.model, "1:1"))
-			return run_woven(&o, argv);
+	if (ret)
+		return ret;
+	if (o.model && strcmp(o.model, "1:1") == 0) {
 		set_or_die("WEFT", "0"); /* for its children, too */
+		return run_native(argv);
 	}
-	execvp(argv[0], argv);
-	return exec_failed(argv[0]);
+	why = wf_preflight_why_native();
+	if (!why)
+		return run_woven(&o, argv);
+	if (o.is_strict) {
+		wf_cmd_error("not running %s on plain NPTL, as --strict asks: %s", argv[0], why);
+		return WF_EXIT_REFUSED;
+	}
+	wf_cmd_error("running on plain NPTL: %s", why);
+	return run_native(argv);
 }
 
 const struct wf_cmd wf_run_cmd = {

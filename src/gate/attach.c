@@ -11,10 +11,12 @@
  * says why.
  */
 #include "arch/x86_64/cpu.h"
-#include "base/fmt.h"
 #include "gate/children.h"
 #include "gate/env.h"
+#include "gate/exec.h"
 #include "gate/modules.h"
+#include "gate/say.h"
+#include "gate/settings.h"
 #include "gate/table.h"
 #include "linux/abi.h"
 #include "obs/events.h"
@@ -25,36 +27,31 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <link.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #define HWCAP2_FSGSBASE 2ul
 #define DEFAULT_SIGSTACK 4096
+#define REFUSED 125 /* as `weft run` ends */
 
-static void say(const char *what, const char *why)
-{
-	char line[256];
-	struct wf_fmt f;
-
-	wf_fmt_init(&f, line, sizeof(line));
-	wf_fmt_str(&f, "weft: ");
-	wf_fmt_str(&f, what);
-	wf_fmt_str(&f, why);
-	wf_fmt_str(&f, "\n");
-	(void)sys_write(2, line, f.len);
-}
+static struct wf_settings settings;
 
 static void stay_native(const char *why)
 {
-	say("running on plain NPTL: ", why);
+	wf_say(settings.is_strict ? "not running on plain NPTL, as --strict asks: "
+				  : "running on plain NPTL: ",
+	       why, NULL);
+	if (settings.is_strict)
+		(void)sys1(__NR_exit_group, REFUSED);
 }
 
 static void say_short(const char *of)
 {
-	say("no further kernel thread can be made, threads in calls that block take turns: ", of);
+	wf_say("no further kernel thread can be made, threads in calls that block take turns: ", of,
+	       NULL);
 }
 
 static bool has_other_threads(void)
@@ -107,16 +104,6 @@ static bool find_program(const struct r_debug *debug, struct dl_phdr_info *out)
 	return n > 0;
 }
 
-static char **environment; /* the kernel's; libc does not know it yet */
-
-static const char *env_of(const char *name)
-{
-	return wf_env_get(environment, name);
-}
-
-static bool wants_stats;
-static char trace_path[PATH_MAX]; /* a copy: the program may rewrite its environment */
-
 /* The process ends, from whatever thread. */
 static void on_exit_of_process(void)
 {
@@ -125,59 +112,13 @@ static void on_exit_of_process(void)
 					    .patched = count.patched,
 					    .left = count.left };
 
-	if (wants_stats)
+	const char *why;
+
+	if (settings.wants_stats)
 		wf_stats_print(&gate);
-	if (trace_path[0] && wf_events_write(trace_path) < 0)
-		say("the events cannot be written to ", trace_path);
-}
-
-/* A number of the environment, or 0; weft run has checked it, another caller may not have. */
-static uint64_t number_of(const char *name, uint64_t max)
-{
-	const char *text = env_of(name);
-	uint64_t v = 0;
-
-	if (!text || !*text)
-		return 0;
-	if (wf_fmt_parse_u64(text, &v) && v <= max)
-		return v;
-	say("ignoring a bad value of ", name);
-	return 0;
-}
-
-static enum lx_ring_mode ring_mode(void)
-{
-	const char *text = env_of("WEFT_IO_URING");
-
-	if (!text || !*text || wf_env_is(text, "auto"))
-		return LX_RING_AUTO;
-	if (wf_env_is(text, "always"))
-		return LX_RING_ALWAYS;
-	if (!wf_env_is(text, "never"))
-		say("ignoring a bad value of ", "WEFT_IO_URING");
-	return wf_env_is(text, "never") ? LX_RING_NEVER : LX_RING_AUTO;
-}
-
-static bool is_one_to_many(void)
-{
-	const char *text = env_of("WEFT_MODEL");
-
-	if (!text || !*text || wf_env_is(text, "M:N"))
-		return false;
-	if (!wf_env_is(text, "1:N"))
-		say("ignoring a bad value of ", "WEFT_MODEL");
-	return wf_env_is(text, "1:N");
-}
-
-static bool always_says_overflow(void)
-{
-	const char *text = env_of("WEFT_OVERFLOW");
-
-	if (text && wf_env_is(text, "always"))
-		return true;
-	if (text && *text && !wf_env_is(text, "auto"))
-		say("ignoring a bad value of ", "WEFT_OVERFLOW");
-	return false;
+	why = wf_events_write();
+	if (why)
+		wf_say("the events cannot be written to ", wf_events_file(), why);
 }
 
 /* The name of the program's file is the last thing on main's stack. */
@@ -207,37 +148,41 @@ static const char *why_not(int error)
 /* At the first thread: all that is loaded by then. NULL, or why it is not to be. */
 static const char *patch_all(void)
 {
-	int ret = wf_modules_patch_all();
+	int ret;
 
+	wf_settings_complain();
+	ret = wf_modules_patch_all();
 	return ret < 0 ? why_not(ret) : NULL;
 }
 
-static void keep_path(const char *path)
+static const char *why_no_fsgsbase(char **env)
 {
-	size_t n = 0;
+	const char *preload = env ? wf_env_get(env, "LD_PRELOAD") : NULL;
 
-	while (n < sizeof(trace_path) && path[n])
-		n++;
-	if (n == sizeof(trace_path))
-		return;
-	for (size_t i = 0; i < n; i++)
-		trace_path[i] = path[i];
+	for (; preload && *preload; preload++)
+		if (wf_env_begins(preload, "vgpreload_"))
+			return "valgrind hides FSGSBASE, the right to write the FS and GS base";
+	return "this processor or kernel does not let programs write the FS and GS base (FSGSBASE)";
 }
 
-static void prepare(void)
+/* Of the file that dladdr() tells for us. */
+static const char *own_name(void)
 {
-	const char *off = env_of("WEFT"), *stats = env_of("WEFT_STATS"),
-		   *trace = env_of("WEFT_TRACE"), *seed = env_of("WEFT_SEED");
+	Dl_info own;
+
+	return dladdr((void *)own_name, &own) && own.dli_fname ? own.dli_fname : NULL;
+}
+
+static void prepare(char **env)
+{
 	unsigned long sigstack = getauxval(AT_MINSIGSTKSZ);
+	const char *library = own_name();
 	const struct r_debug *debug;
 	struct dl_phdr_info program;
 	int ret;
 
-	if (off && wf_env_is(off, "0"))
-		return;
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
-		stay_native(
-			"this processor or kernel does not let programs write the FS and GS base (FSGSBASE)");
+		stay_native(why_no_fsgsbase(env));
 		return;
 	}
 	if (wf_cpu_gsbase()) {
@@ -248,28 +193,19 @@ static void prepare(void)
 		stay_native("threads were made before weft was loaded");
 		return;
 	}
-	lx_config.nr_workers = (uint32_t)number_of("WEFT_WORKERS", WF_MAX_WORKERS);
-	lx_config.seed = number_of("WEFT_SEED", UINT64_MAX);
-	lx_config.is_shuffled = seed && *seed;
-	lx_config.slice_us = (uint32_t)number_of("WEFT_SLICE", WF_MAX_SLICE_US);
-	lx_config.ring = ring_mode();
-	lx_config.keeps_worker = is_one_to_many();
-	if (lx_config.keeps_worker)
-		lx_config.nr_workers = 1;
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
 	lx_config.on_short = say_short;
 	lx_config.prepare = patch_all;
-	wants_stats = stats && *stats && !wf_env_is(stats, "0");
-	wf_trace_on = trace && *trace && !wf_env_is(trace, "0");
-	/* Any other word than a path, "1" say, only keeps the events in memory for weft dump. */
-	if (wf_trace_on && trace[0] == '/')
-		keep_path(trace);
-	if (wants_stats || trace_path[0])
+	wf_trace_on = settings.is_traced;
+	if (settings.trace_file)
+		wf_events_to(settings.trace_file);
+	if (settings.wants_stats || settings.trace_file)
 		lx_config.on_exit = on_exit_of_process;
 	lx_config.on_overflow = wf_overflow_report;
-	lx_config.always_says_overflow = always_says_overflow();
 	lx_config.main_stack_top = main_stack_top();
+	if (library && !settings.leaves_children && (settings.is_first || settings.is_strict))
+		wf_exec_watch(library, settings.is_strict);
 	wf_cpu_poison();
 	find_rseq();
 	lx_config.syscall_function = dlsym(RTLD_DEFAULT, "syscall");
@@ -287,16 +223,44 @@ static void prepare(void)
 		stay_native(why_not(ret));
 }
 
+/*
+ * A preload reaches whatever a program executes, programs of another libc, too. That one may call us without arguments, and
+ * is left alone.
+ */
+static void leave_alone(void)
+{
+	const char *strict = getenv("WEFT_STRICT");
+
+	if (wf_env_switch(strict) != WF_ENV_ON)
+		return;
+	wf_say("not running without weft, as --strict asks: ", "this program's libc is not glibc",
+	       NULL);
+	(void)sys1(__NR_exit_group, REFUSED);
+}
+
+/* Nothing but glibc's loader has this, whatever else takes its part. */
+static bool is_glibc(void)
+{
+	return dlsym(RTLD_DEFAULT, "_rtld_global_ro") != NULL;
+}
+
 __attribute__((constructor)) static void attach(int argc, char **argv, char **envp)
 {
-	const char *children;
+	/* A program with rights that its user has not: what the user says does not count, and what the loader hid stays so. */
+	bool is_secure;
 
 	(void)argc;
 	(void)argv;
-	environment = envp;
-	wf_env_restore(envp, "GLIBC_TUNABLES");
-	children = env_of("WEFT_CHILDREN");
-	prepare();
-	if (children && wf_env_is(children, "no"))
+	if (!is_glibc()) {
+		leave_alone();
+		return;
+	}
+	is_secure = getauxval(AT_SECURE);
+	if (!is_secure)
+		wf_env_restore(envp, "GLIBC_TUNABLES");
+	wf_settings_read(is_secure ? NULL : envp, &settings);
+	if (!settings.is_off)
+		prepare(is_secure ? NULL : envp);
+	if (settings.leaves_children)
 		wf_children_leave(envp);
 }

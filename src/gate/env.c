@@ -46,3 +46,37 @@ bool wf_env_is(const char *value, const char *word)
 		word++, value++;
 	return *word == *value;
 }
+
+bool wf_env_begins(const char *value, const char *word)
+{
+	while (*word && *word == *value)
+		word++, value++;
+	return !*word;
+}
+
+static bool is_in_any_case(const char *value, const char *word)
+{
+	for (; *word; word++, value++) {
+		char c = *value >= 'A' && *value <= 'Z' ? (char)(*value + 'a' - 'A') : *value;
+
+		if (c != *word)
+			return false;
+	}
+	return !*value;
+}
+
+enum wf_env_switch wf_env_switch(const char *value)
+{
+	static const char words[2][4][6] = { { "0", "off", "no", "false" },
+					     { "1", "on", "yes", "true" } };
+
+	if (!value || !*value)
+		return WF_ENV_UNSET;
+	for (size_t i = 0; i < 4; i++) {
+		if (is_in_any_case(value, words[0][i]))
+			return WF_ENV_OFF;
+		if (is_in_any_case(value, words[1][i]))
+			return WF_ENV_ON;
+	}
+	return WF_ENV_OTHER;
+}

@@ -20,5 +20,15 @@ char *wf_env_get(char **env, const char *name);
 void wf_env_restore(char **env, const char *name);
 
 bool wf_env_is(const char *value, const char *word);
+bool wf_env_begins(const char *value, const char *word);
+
+/* What a variable that switches something says: 1, on, yes, true or 0, off, no, false in any case. */
+enum wf_env_switch {
+	WF_ENV_UNSET, /* no such variable, or an empty one */
+	WF_ENV_OFF,
+	WF_ENV_ON,
+	WF_ENV_OTHER,
+};
+enum wf_env_switch wf_env_switch(const char *value);
 
 #endif

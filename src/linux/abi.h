@@ -412,6 +412,8 @@ struct lx_config {
 	void (*on_refused)(const char *why); /* the first thread stays native */
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
+	/* NULL, or told of execve() and execveat(); it makes calls that a filter of the program's may not know */
+	void (*before_exec)(int dir, const char *path, const char *const *env);
 };
 extern struct lx_config lx_config;
 /* Why a program whose rings the main kernel thread owns stays native; NULL: it need not. Before the first thread. */
@@ -420,6 +422,10 @@ const char *lx_uring_of_main(void);
 long lx_start(void);
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
+/* The program filters its own system calls from now on: none is made for it that it may not expect. */
+void lx_filtered(void);
+/* A program is about to be executed, by f. */
+void lx_exec_notice(struct wf_frame *f);
 /* In the child of a fork. shares_files: it has the table of descriptors in common with its parent. */
 void lx_forget(bool shares_files);
 

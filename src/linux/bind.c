@@ -275,6 +275,7 @@ long sysc_seccomp(struct wf_frame *f)
 
 	if (WF_ARG0(f) != SECCOMP_SET_MODE_STRICT && !is_filter)
 		return lx_raw(f);
+	lx_filtered();
 	if (!is_filter || !(WF_ARG1(f) & SECCOMP_FILTER_FLAG_TSYNC))
 		return lx_bind_call(f);
 	lx_ring_end();

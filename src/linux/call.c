@@ -303,6 +303,13 @@ void wf_linux_interrupted(struct wf_frame *f)
 	lx_signal_exit(f);
 }
 
+static bool sets_filter(const struct wf_frame *f)
+{
+	return f->nr == __NR_seccomp ? WF_ARG0(f) <= 1
+	       : f->nr == __NR_prctl ? WF_ARG0(f) == PR_SET_SECCOMP
+				     : false;
+}
+
 /*
  * A program that limits itself before its first thread. Its filter was made for the calls of plain threads,
  * and what it does not know it may answer with death: such a program stays native. What forbids to write text
@@ -310,30 +317,33 @@ void wf_linux_interrupted(struct wf_frame *f)
  */
 static long limit_self(struct wf_frame *f)
 {
-	bool is_filter = f->nr == __NR_seccomp ? WF_ARG0(f) <= 1
-			 : f->nr == __NR_prctl ? WF_ARG0(f) == PR_SET_SECCOMP
-					       : false;
 	long ret;
 
 	if (f->nr == __NR_prctl && WF_ARG0(f) == PR_SET_MDWE && lx_config.prepare)
 		(void)lx_config.prepare();
 	ret = lx_raw(f);
-	if (is_filter && ret >= 0)
+	if (sets_filter(f) && ret >= 0)
 		lx_stay_native("the program filters its own system calls (seccomp)");
 	if (f->nr == __NR_userfaultfd && ret >= 0)
 		lx.has_userfaults = true;
 	return ret;
 }
 
-/* clone, clone3, prctl, seccomp or userfaultfd by a kernel thread that is not ours, or not yet. */
+/* The calls that gate.S picks out, by a kernel thread that is not ours, or not yet. */
 void wf_linux_make(struct wf_frame *f)
 {
-	if (f->nr == __NR_clone || f->nr == __NR_clone3)
-		f->rax = (uint64_t)lx_table[f->nr].handler(f);
-	else if (wf_self_kthread() || wf_load_acquire(&wf_rt.started))
+	if (sets_filter(f))
+		lx_filtered();
+	if (f->nr == __NR_execve || f->nr == __NR_execveat) {
+		lx_exec_notice(f);
 		f->rax = (uint64_t)lx_raw(f);
-	else
+	} else if (f->nr == __NR_clone || f->nr == __NR_clone3) {
+		f->rax = (uint64_t)lx_table[f->nr].handler(f);
+	} else if (wf_self_kthread() || wf_load_acquire(&wf_rt.started)) {
+		f->rax = (uint64_t)lx_raw(f);
+	} else {
 		f->rax = (uint64_t)limit_self(f);
+	}
 }
 
 /* The gate's exit found the attention word set. */
@@ -359,7 +369,7 @@ bool lx_wants(int nr)
 bool lx_wants_at_start(int nr)
 {
 	return nr == __NR_clone || nr == __NR_clone3 || nr == __NR_prctl || nr == __NR_seccomp ||
-	       nr == __NR_userfaultfd;
+	       nr == __NR_userfaultfd || nr == __NR_execve || nr == __NR_execveat;
 }
 
 int64_t lx_deadline_in(int64_t ns)

@@ -16,7 +16,6 @@ static bool is_of_thread(uint64_t option)
 	case PR_SET_KEEPCAPS:
 	case PR_SET_FPEMU:
 	case PR_SET_FPEXC:
-	case PR_SET_SECCOMP:
 	case PR_CAPBSET_DROP:
 	case PR_SET_TSC:
 	case PR_SET_SECUREBITS:
@@ -68,6 +67,9 @@ long sysc_prctl(struct wf_frame *f)
 		return lx_deathsig_call(f);
 	case PR_GET_TID_ADDRESS:
 		return wf_arch_copy((void *)WF_ARG1(f), &self->child_tid, sizeof(self->child_tid));
+	case PR_SET_SECCOMP:
+		lx_filtered();
+		return lx_bind_call(f);
 	default:
 		return is_of_thread(WF_ARG0(f)) ? lx_bind_call(f) : lx_blocking(f, false);
 	}

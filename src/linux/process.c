@@ -18,6 +18,7 @@
 #include "sched/bind.h"
 #include "sched/peer.h"
 
+#include <fcntl.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
@@ -294,6 +295,16 @@ static void take_kicks(struct wf_kthread *k)
 	wf_kick(k); /* whoever wanted to meanwhile */
 }
 
+void lx_exec_notice(struct wf_frame *f)
+{
+	bool is_at = f->nr == __NR_execveat;
+	int dir = is_at ? (int)WF_ARG0(f) : AT_FDCWD;
+
+	if (lx_config.before_exec)
+		lx_config.before_exec(dir, (const char *)(is_at ? WF_ARG1(f) : WF_ARG0(f)),
+				      (const char *const *)(is_at ? WF_ARG3(f) : WF_ARG2(f)));
+}
+
 static long exec(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
@@ -301,6 +312,7 @@ static long exec(struct wf_frame *f)
 	struct wf_kthread *k;
 	long ret;
 
+	lx_exec_notice(f);
 	lx_sched_show_kernel();
 	lx_heir_leave();
 	/*

@@ -122,6 +122,11 @@ void lx_stay_native(const char *why)
 	native_why = why;
 }
 
+void lx_filtered(void)
+{
+	lx_config.before_exec = NULL;
+}
+
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
 static void take_over_handlers(void)

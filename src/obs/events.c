@@ -4,7 +4,11 @@
 #include "base/fmt.h"
 #include "sched/runtime.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/stat.h>
+#include <sys/file.h>
 
 #define LINE_BYTES 160
 
@@ -42,16 +46,12 @@ static int write_event(int fd, const struct wf_kthread *k, const struct wf_trace
 	return write_all(fd, text, f.len);
 }
 
-int wf_events_write(const char *path)
+static int write_rings(int fd)
 {
 	static const char head[] = "# cycles kernel-thread thread event a b\n";
 	uint32_t n = wf_load_acquire(&wf_rt.nr_kthreads);
-	long fd = sys4(__NR_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int ret;
+	int ret = write_all(fd, head, sizeof(head) - 1);
 
-	if (fd < 0)
-		return (int)fd;
-	ret = write_all((int)fd, head, sizeof(head) - 1);
 	for (uint32_t i = 0; i < n && ret == 0; i++) {
 		const struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
 		const struct wf_trace_ring *r = k->ring;
@@ -59,8 +59,159 @@ int wf_events_write(const char *path)
 		uint64_t at = end > WF_TRACE_EVENTS ? end - WF_TRACE_EVENTS : 0;
 
 		for (; at < end && ret == 0; at++)
-			ret = write_event((int)fd, k, &r->events[at % WF_TRACE_EVENTS]);
+			ret = write_event(fd, k, &r->events[at % WF_TRACE_EVENTS]);
 	}
-	(void)sys_close((int)fd);
 	return ret;
+}
+
+/* --- the file --- */
+
+static struct {
+	char path[PATH_MAX + 16]; /* the program may rewrite its environment; room for ".PID" */
+	bool is_own;              /* by its name no other process's: %p */
+	bool was_there;
+	struct statx seen;
+} file;
+
+static long look(int dir, const char *path, struct statx *out)
+{
+	int flags = AT_SYMLINK_NOFOLLOW | (*path ? 0 : AT_EMPTY_PATH);
+
+	return sys5(__NR_statx, dir, path, flags, STATX_BASIC_STATS, out);
+}
+
+static bool is_kind(const struct statx *st, uint16_t kind)
+{
+	return (st->stx_mode & S_IFMT) == kind;
+}
+
+void wf_events_to(const char *path)
+{
+	struct wf_fmt f;
+
+	wf_fmt_init(&f, file.path, PATH_MAX);
+	for (; *path; path++) {
+		const char c[] = { *path, 0 };
+
+		if (path[0] == '%' && path[1] == 'p') {
+			wf_fmt_i64(&f, sys0(__NR_getpid));
+			file.is_own = true;
+			path++;
+		} else {
+			wf_fmt_str(&f, c);
+		}
+	}
+	file.was_there = look(AT_FDCWD, file.path, &file.seen) == 0;
+}
+
+const char *wf_events_file(void)
+{
+	return file.path;
+}
+
+static const char *reason(long error)
+{
+	switch (error) {
+	case -ENOENT:
+	case -ENOTDIR:
+		return ": its folder is gone";
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return ": no permission";
+	case -ELOOP:
+		return ": it is a symbolic link";
+	case -ENXIO:
+		return ": nobody reads the FIFO";
+	case -ENOSPC:
+	case -EDQUOT:
+		return ": no space";
+	case -ESTALE:
+		return ": it is another file than when the program began";
+	default:
+		return ": the system refuses it";
+	}
+}
+
+#define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+static long make_file(void)
+{
+	return sys4(__NR_openat, AT_FDCWD, file.path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+}
+
+/* One that only this process writes to: what an earlier process with our pid has left there is ours to overwrite. */
+static long open_own(void)
+{
+	long fd = make_file();
+	struct statx st;
+
+	if (fd != -EEXIST)
+		return fd;
+	fd = sys4(__NR_openat, AT_FDCWD, file.path, OPEN_FLAGS, 0);
+	if (fd < 0)
+		return fd;
+	if (look((int)fd, "", &st) == 0 && is_kind(&st, S_IFREG) && st.stx_nlink == 1 &&
+	    st.stx_uid == (uint32_t)sys0(__NR_geteuid) && sys2(__NR_ftruncate, fd, 0) == 0)
+		return fd;
+	(void)sys_close((int)fd);
+	return -ESTALE;
+}
+
+static long open_with_pid(void)
+{
+	struct wf_fmt f;
+	size_t n = 0;
+
+	while (file.path[n])
+		n++;
+	wf_fmt_init(&f, file.path + n, sizeof(file.path) - n);
+	wf_fmt_str(&f, ".");
+	wf_fmt_i64(&f, sys0(__NR_getpid));
+	return open_own();
+}
+
+/*
+ * The file that had the name before, for the first of the processes that come to its end; the lock decides between two. No
+ * lock can be had everywhere, and where there is none the size says nearly as much.
+ */
+static long open_common(void)
+{
+	long fd = file.was_there ? sys4(__NR_openat, AT_FDCWD, file.path, OPEN_FLAGS, 0)
+				 : make_file();
+	struct statx st;
+
+	if (fd == -EEXIST)
+		return open_with_pid();
+	if (fd < 0)
+		return fd;
+	if (look((int)fd, "", &st) < 0 ||
+	    (file.was_there &&
+	     (st.stx_ino != file.seen.stx_ino || st.stx_dev_major != file.seen.stx_dev_major ||
+	      st.stx_dev_minor != file.seen.stx_dev_minor))) {
+		(void)sys_close((int)fd);
+		return -ESTALE;
+	}
+	if (!is_kind(&st, S_IFREG))
+		return fd;
+	if (sys2(__NR_flock, fd, LOCK_EX | LOCK_NB) != -EWOULDBLOCK &&
+	    look((int)fd, "", &st) == 0 && st.stx_size == 0)
+		return fd;
+	(void)sys_close((int)fd);
+	return open_with_pid();
+}
+
+const char *wf_events_write(void)
+{
+	long fd, ret;
+
+	if (!file.path[0])
+		return NULL;
+	fd = file.is_own ? open_own() : open_common();
+	if (fd < 0)
+		return reason(fd);
+	(void)sys3(__NR_fcntl, fd, F_SETFL, 0); /* whoever reads from a FIFO may be slow */
+	ret = write_rings((int)fd);
+	(void)sys_close((int)fd);
+	return ret < 0 ? reason(ret) : NULL;
 }

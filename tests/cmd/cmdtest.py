@@ -20,7 +20,7 @@ class CommandTest(unittest.TestCase):
     def setUpClass(cls):
         cls.dir = tempfile.mkdtemp(prefix="weft-cmd-")
         cls.addClassCleanup(shutil.rmtree, cls.dir)
-        cls.library = cls.compile("libdummy.so", "int weft_dummy;", "-shared", "-fPIC")
+        cls.library = cls.compile("libdummy.so", "int weft_inspect;", "-shared", "-fPIC")
 
     @classmethod
     def path(cls, name):

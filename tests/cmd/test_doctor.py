@@ -50,6 +50,12 @@ class Doctor(CommandTest):
                        content if isinstance(content, bytes) else content.encode())
         return root
 
+    def test_one_of_a_kind_is_singular(self):
+        for changes, words in (({}, "0 warnings, 0 failures"),
+                               ({"proc/sys/kernel/pid_max": "1000\n"}, "1 warning, 0 failures"),
+                               ({"proc/sys/kernel/osrelease": "4.4.0\n"}, "0 warnings, 1 failure")):
+            self.assertIn(f" ok, {words},", self.weft("doctor", "--root", self.machine(**changes)).stdout.decode())
+
     def checks(self, root=None):
         done = self.weft("doctor", "--json", *(["--root", root] if root else []))
         self.assertEqual(done.stderr, b"")

@@ -46,19 +46,20 @@ class Run(RunTest):
 
     def test_options_become_environment(self):
         env = self.program_env("--workers", "3", "--stats", "--trace", "t.bin", "--seed", "0x10",
-                               "--slice", "500")
+                               "--slice", "500", "--strict")
         self.assertEqual(env["WEFT_WORKERS"], "3")
         self.assertEqual(env["WEFT_STATS"], "1")
         self.assertEqual(env["WEFT_TRACE"], os.path.join(os.path.realpath(self.dir), "t.bin"))
         self.assertEqual(env["WEFT_SEED"], "16")
         self.assertEqual(env["WEFT_SLICE"], "500")
+        self.assertEqual(env["WEFT_STRICT"], "1")
         self.assertEqual(env["LD_PRELOAD"], os.path.realpath(self.library))
         self.assertEqual(env["GLIBC_TUNABLES"], TUNABLE)
 
     def test_without_options_nothing_else_is_set(self):
         before = self.environment(WEFT_WORKERS="5")
         env = self.program_env(WEFT_WORKERS="5")
-        for name in ("LD_PRELOAD", "GLIBC_TUNABLES", "LSAN_OPTIONS"):
+        for name in ("LD_PRELOAD", "GLIBC_TUNABLES", "LSAN_OPTIONS", "WEFT_PID"):
             del env[name]
         self.assertEqual(env.pop("ASAN_OPTIONS"), before.pop("ASAN_OPTIONS") + ":detect_leaks=0")
         self.assertEqual({k: env[k] for k in before}, before)
@@ -122,11 +123,16 @@ class Run(RunTest):
         self.assertEqual(options(LSAN_OPTIONS="detect_leaks=1"), "detect_leaks=1")
 
     def test_weft_0_changes_no_byte(self):
-        env = self.environment(WEFT="0", LD_PRELOAD="", ODD="a=b\n\x01")
-        plain = subprocess.run(["env", "-0"], env=env, capture_output=True, check=True).stdout
-        woven = subprocess.run([WEFT, "run", "--workers", "2", "env", "-0"], env=env,
-                               capture_output=True, check=True).stdout
-        self.assertEqual(woven, plain)
+        for word in ("0", "off", "NO", "False"):
+            env = self.environment(WEFT=word, LD_PRELOAD="", ODD="a=b\n\x01")
+            plain = subprocess.run(["env", "-0"], env=env, capture_output=True, check=True).stdout
+            woven = subprocess.run([WEFT, "run", "--workers", "2", "env", "-0"], env=env,
+                                   capture_output=True, check=True).stdout
+            self.assertEqual(woven, plain)
+
+    def test_the_pid_is_told(self):
+        done = self.weft("run", "sh", "-c", 'echo $$ "$WEFT_PID"')
+        self.assertRegex(done.stdout.decode(), r"^(\d+) \1\n$")
 
     def test_weft_0_runs_what_would_be_refused(self):
         static = self.compile("static0", "int main(void) { return 9; }", "-static")
@@ -172,6 +178,18 @@ class Run(RunTest):
             last = self.write(f"chain{i}", f"#!{last}\n".encode())
         self.assertEqual(self.weft("run", last).returncode, 6)
 
+    def test_scripts_without_a_first_line_run_by_sh(self):
+        script = self.write("plain-script", b'echo "$0 $#: $1 $2"\nexit 3\n')
+        for name, changes in ((script, {}), ("./plain-script", {}),
+                              ("plain-script", {"PATH": self.dir + ":/bin:/usr/bin"})):
+            native = subprocess.run(["env", name, "a b", "c"], env=self.environment(**changes), cwd=self.dir,
+                                    capture_output=True, check=False)
+            woven = self.weft("run", name, "a b", "c", **changes)
+            self.assertEqual((woven.returncode, woven.stdout, woven.stderr),
+                             (native.returncode, native.stdout, native.stderr))
+            self.assertEqual(woven.returncode, 3)
+        self.assertEqual(self.weft("run", self.write("no-line", b"")).returncode, 0)
+
 
 class Options(RunTest):
     def test_help(self):
@@ -182,10 +200,17 @@ class Options(RunTest):
             self.assertTrue(done.stdout.startswith(b"Usage: weft "), args)
 
     def test_version(self):
-        self.assertRegex(self.weft("--version").stdout.decode(), r"^weft \d+\.\d+\.\d+\n$")
+        for args in (["--version"], ["-V"], ["version"], ["run", "--version"], ["run", "--version", "true"]):
+            done = self.weft(*args)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertRegex(done.stdout.decode(), r"^weft \d+\.\d+\.\d+\n$")
+
+    def test_no_command_is_answered_with_help(self):
+        done = self.weft()
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertEqual(done.stderr, self.weft("--help").stdout)
 
     def test_bad_commands(self):
-        self.assert_refused(self.weft(), 125, "which command")
         self.assert_refused(self.weft("rum"), 125, "'rum'")
         self.assert_refused(self.weft("help", "rum"), 125, "'rum'")
         self.assert_refused(self.weft("--rum"), 125, "'--rum'")
@@ -206,7 +231,8 @@ class Options(RunTest):
     def test_bad_variables(self):
         for name, value, words in (("WEFT_WORKERS", "0", "1 to 1024"), ("WEFT_WORKERS", "many", "'many'"),
                                    ("WEFT_SEED", "-1", "64 bits"), ("WEFT_IO_URING", "yes", "auto, always"),
-                                   ("WEFT_CHILDREN", "1", "yes or no")):
+                                   ("WEFT_CHILDREN", "1", "yes or no"), ("WEFT_STATS", "2", "1 or 0"),
+                                   ("WEFT_STRICT", "y", "1 or 0")):
             self.assert_refused(self.weft("run", "true", **{name: value}), 125, f"run: {name} takes", words)
             self.assertEqual(self.weft("run", "true", WEFT="0", **{name: value}).returncode, 0)
         self.assertEqual(self.weft("run", "true", WEFT_WORKERS="").returncode, 0)
@@ -247,6 +273,19 @@ class Library(CommandTest):
     def test_unusable(self):
         self.assert_refused(self.weft("run", "true", WEFT_LIBRARY="/etc/passwd"), 125,
                             "not a shared library")
+
+    def test_not_wefts(self):
+        other = self.compile("libelse.so", "int other;", "-shared", "-fPIC")
+        self.assert_refused(self.weft("run", "true", WEFT_LIBRARY=other), 125, "is not weft's library")
+
+    def test_no_proc(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can unmount /proc in a namespace of its own")
+        done = subprocess.run(["unshare", "-m", "sh", "-c", 'umount -l /proc && exec "$0" run true', WEFT],
+                              env=self.environment(WEFT_LIBRARY=None), capture_output=True, check=False)
+        if done.stderr.startswith((b"unshare", b"umount")):
+            self.skipTest(done.stderr.decode().strip())
+        self.assert_refused(done, 125, "/proc", "mounted")
 
     def test_path_that_preload_cannot_name(self):
         for name in ("a b", "a:b", "a$b"):

@@ -118,6 +118,14 @@ void lx_stay_native(const char *why)
 {
 }
 
+void lx_filtered(void)
+{
+}
+
+void lx_exec_notice(struct wf_frame *f)
+{
+}
+
 bool lx_signalfd_shows(int sig)
 {
 	return false;

@@ -20,8 +20,10 @@
 
 #define NR_CLONE 56
 #define NR_VFORK 58
+#define NR_EXECVE 59
 #define NR_PRCTL 157
 #define NR_SECCOMP 317
+#define NR_EXECVEAT 322
 #define NR_USERFAULTFD 323
 #define NR_CLONE3 435
 
@@ -263,8 +265,8 @@ FUNC(wf_arch_gate_leave)
 	.cfi_endproc
 
 	/*
-	 * No weft thread exists, or we are none: only the calls that make one are of interest, and those after
-	 * which none may be made.
+	 * No weft thread exists, or we are none: only the calls that make one are of interest, those after which none may be
+	 * made, and those that execute another program.
 	 */
 .Lnot_started:
 	.cfi_startproc
@@ -280,6 +282,10 @@ FUNC(wf_arch_gate_leave)
 	cmpl	$NR_SECCOMP, %eax
 	je	.Lmaking
 	cmpl	$NR_USERFAULTFD, %eax
+	je	.Lmaking
+	cmpl	$NR_EXECVE, %eax
+	je	.Lmaking
+	cmpl	$NR_EXECVEAT, %eax
 	je	.Lmaking
 .Lpass:
 	cmpl	$NR_VFORK, %eax

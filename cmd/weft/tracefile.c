@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Checks the file of `weft run --trace`; see tracefile.h.
+ *
+ * Invariant: no link is followed and nobody else's file is touched, here as at the end of the program (src/obs/events.c):
+ * the folder may be one that others write to.
+ */
+#include "tracefile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static bool refuse(const char *file, const char *why)
+{
+	wf_cmd_error("run: cannot write %s: %s", file, why);
+	return false;
+}
+
+/* A name of a file that is made in the end. */
+static bool check_folder(const char *file)
+{
+	const char *last = strrchr(file, '/');
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", last ? (int)(last - file) + 1 : 1,
+		 last ? file : ".");
+	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 ||
+	       refuse(file, strerror(errno));
+}
+
+static bool check_opened(const char *file, int fd, bool is_ours)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return refuse(file, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return true;
+	if (st.st_uid != geteuid())
+		return refuse(file, "it belongs to another user; remove it or name another file");
+	if (st.st_nlink != 1)
+		return refuse(file, "it has another name as well (a hard link); name another file");
+	return !is_ours || ftruncate(fd, 0) == 0 || refuse(file, strerror(errno));
+}
+
+static bool check_file(const char *file, bool is_ours)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
+		      0600);
+	bool is_good;
+
+	if (fd < 0 && errno == ENXIO)
+		return true; /* a FIFO that nobody reads yet */
+	if (fd < 0)
+		return refuse(file, errno == ELOOP ? "it is a symbolic link; name the file itself"
+						   : strerror(errno));
+	is_good = check_opened(file, fd, is_ours);
+	(void)close(fd);
+	return is_good;
+}
+
+char *wf_tracefile_prepare(const char *file, bool is_ours)
+{
+	char dir[PATH_MAX], *path;
+
+	if (!(strstr(file, "%p") ? check_folder(file) : check_file(file, is_ours)))
+		return NULL;
+	if (*file == '/')
+		path = strdup(file);
+	else if (!getcwd(dir, sizeof(dir)) || asprintf(&path, "%s/%s", dir, file) < 0)
+		path = NULL;
+	if (!path || strlen(path) >= PATH_MAX) {
+		wf_cmd_error("run: cannot resolve the name of the trace file: %s",
+			     path ? strerror(ENAMETOOLONG) : strerror(errno));
+		free(path);
+		return NULL;
+	}
+	return path;
+}

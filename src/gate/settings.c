@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The WEFT_* variables; see settings.h. `weft run` has checked them, another caller may not have. */
+#include "gate/settings.h"
+#include "base/fmt.h"
+#include "gate/env.h"
+#include "gate/say.h"
+#include "linux/abi.h"
+#include "trace/trace.h"
+
+static const char *bad[8]; /* names of variables */
+static size_t nr_bad;
+
+static void note_bad(const char *name)
+{
+	if (nr_bad < ARRAY_LEN(bad))
+		bad[nr_bad++] = name;
+}
+
+void wf_settings_complain(void)
+{
+	for (size_t i = 0; i < nr_bad; i++)
+		wf_say("ignoring a bad value of ", bad[i], NULL);
+	nr_bad = 0;
+}
+
+static uint64_t number_of(char **env, const char *name, uint64_t max)
+{
+	const char *text = wf_env_get(env, name);
+	uint64_t v = 0;
+
+	if (!text || !*text)
+		return 0;
+	if (wf_fmt_parse_u64(text, &v) && v <= max)
+		return v;
+	note_bad(name);
+	return 0;
+}
+
+static bool is_on(char **env, const char *name, bool by_default)
+{
+	enum wf_env_switch value = wf_env_switch(wf_env_get(env, name));
+
+	if (value == WF_ENV_OTHER)
+		note_bad(name);
+	return value == WF_ENV_ON || (value != WF_ENV_OFF && by_default);
+}
+
+static enum lx_ring_mode ring_mode(char **env)
+{
+	const char *text = wf_env_get(env, "WEFT_IO_URING");
+
+	if (!text || !*text || wf_env_is(text, "auto"))
+		return LX_RING_AUTO;
+	if (wf_env_is(text, "always"))
+		return LX_RING_ALWAYS;
+	if (wf_env_is(text, "never"))
+		return LX_RING_NEVER;
+	note_bad("WEFT_IO_URING");
+	return LX_RING_AUTO;
+}
+
+static bool is_one_to_many(char **env)
+{
+	const char *text = wf_env_get(env, "WEFT_MODEL");
+
+	if (!text || !*text || wf_env_is(text, "M:N"))
+		return false;
+	if (wf_env_is(text, "1:N"))
+		return true;
+	note_bad("WEFT_MODEL");
+	return false;
+}
+
+static bool always_says_overflow(char **env)
+{
+	const char *text = wf_env_get(env, "WEFT_OVERFLOW");
+
+	if (!text || !*text || wf_env_is(text, "auto"))
+		return false;
+	if (wf_env_is(text, "always"))
+		return true;
+	note_bad("WEFT_OVERFLOW");
+	return false;
+}
+
+static void read_trace(char **env, struct wf_settings *out)
+{
+	const char *text = wf_env_get(env, "WEFT_TRACE");
+
+	if (!text || *text != '/') {
+		out->is_traced = is_on(env, "WEFT_TRACE", false);
+		return;
+	}
+	out->is_traced = true;
+	out->trace_file = text;
+}
+
+void wf_settings_read(char **env, struct wf_settings *out)
+{
+	static char *nothing[] = { NULL };
+	const char *seed;
+
+	if (!env)
+		env = nothing;
+	seed = wf_env_get(env, "WEFT_SEED");
+	*out = (struct wf_settings){
+		.is_off = !is_on(env, "WEFT", true),
+		.is_strict = is_on(env, "WEFT_STRICT", false),
+		.is_first = number_of(env, "WEFT_PID", UINT32_MAX) == (uint64_t)sys0(__NR_getpid),
+		.wants_stats = is_on(env, "WEFT_STATS", false),
+		.leaves_children = !is_on(env, "WEFT_CHILDREN", true),
+	};
+	read_trace(env, out);
+	lx_config.nr_workers = (uint32_t)number_of(env, "WEFT_WORKERS", WF_MAX_WORKERS);
+	lx_config.seed = number_of(env, "WEFT_SEED", UINT64_MAX);
+	lx_config.is_shuffled = seed && *seed;
+	lx_config.slice_us = (uint32_t)number_of(env, "WEFT_SLICE", WF_MAX_SLICE_US);
+	lx_config.ring = ring_mode(env);
+	lx_config.always_says_overflow = always_says_overflow(env);
+	lx_config.keeps_worker = is_one_to_many(env);
+	if (lx_config.keeps_worker)
+		lx_config.nr_workers = 1;
+}
