@@ -46,7 +46,8 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-static void *aligned(size_t bytes)
+/* Not inlined: a caller has pthread_cleanup_push(), which is a setjmp() to the compiler. */
+__attribute__((noinline)) static void *aligned(size_t bytes)
 {
 	void *p = NULL;
 

@@ -113,6 +113,9 @@ TEST(who_computes_gets_as_much_beside_many_with_short_turns)
 		int i = pop(&q);
 		uint64_t ran = i ? MS / 20 : 10 * MS;
 
+		CHECK(i >= 0);
+		if (i < 0)
+			break;
 		*(i ? &others : &computed) += ran;
 		wf_runq_charge(&threads[i], ran);
 		push(i, i ? WF_PLACE_WOKEN : WF_PLACE_TAIL);
