@@ -274,75 +274,6 @@ static void print_groups(const struct wf_dump_view *v)
 	free(order);
 }
 
-/* Ticks of the cycle counter in a second, measured: the events carry only those. 0: another machine's. */
-static double cycles_per_second(const struct wf_dump_view *v)
-{
-	const struct timespec pause = { .tv_nsec = 10000000 };
-	struct timespec a, b;
-	unsigned long long begin, end;
-
-	if (v->target->is_core || !v->threads->nr_events)
-		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	begin = __builtin_ia32_rdtsc();
-	nanosleep(&pause, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	end = __builtin_ia32_rdtsc();
-	return (double)(end - begin) /
-	       ((double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9);
-}
-
-/* The two arguments of an event mean something else in each. */
-static void print_arguments(const struct wf_dump_view *v, const char *name,
-			    const struct wf_dump_event *e)
-{
-	unsigned long long a = e->a, b = e->b;
-	const char *call;
-
-	if (strcmp(name, "park") == 0) {
-		printf(" for %s %#llx", wf_layout_name(v->layout, "wait", a), b);
-	} else if (strcmp(name, "preempt") == 0) {
-		printf(" at %#llx", a);
-	} else if (strcmp(name, "steal") == 0) {
-		printf(" %llu from worker %llu", b, a);
-	} else if (strcmp(name, "handoff") == 0) {
-		printf(" of worker %llu, %s", a, b == 1 ? "before the call" : "by the monitor");
-	} else if (strcmp(name, "syscall") == 0) {
-		call = wf_waits_call_name((long)a);
-		printf(call ? " %llu (%s) %#llx" : " %llu%.0s %#llx", a, call ? call : "", b);
-	} else if (strcmp(name, "signal") == 0) {
-		printf(" %llu to thread %llu", a, b);
-	} else if (strcmp(name, "handler") == 0) {
-		printf(" of signal %llu at %#llx", a, b);
-	} else if (strcmp(name, "kick") == 0) {
-		printf(a ? " of kernel thread %llu" : " taken", a);
-	} else if (a) {
-		printf(" %llu", a);
-	}
-}
-
-static void print_events(const struct wf_dump_view *v)
-{
-	const struct wf_threads *s = v->threads;
-	double rate = cycles_per_second(v);
-	uint64_t last = s->nr_events ? s->events[s->nr_events - 1].cycles : 0;
-
-	if (!s->nr_events)
-		return;
-	printf("\nthe last %zu events (%s before the last one; kernel thread, thread, event):\n",
-	       s->nr_events, rate > 0 ? "microseconds" : "cycles");
-	for (size_t i = 0; i < s->nr_events; i++) {
-		const struct wf_dump_event *e = &s->events[i];
-		const char *name = wf_layout_name(v->layout, "event", e->event);
-		double before = (double)(last - e->cycles);
-
-		printf("    %12.1f  %7d  %9lld  %s", rate > 0 ? before / rate * 1e6 : before,
-		       e->kernel_tid, (long long)e->tid, name);
-		print_arguments(v, name, e);
-		printf("\n");
-	}
-}
-
 static void print_workers(const struct wf_dump_view *v)
 {
 	const struct wf_threads *s = v->threads;
@@ -451,5 +382,5 @@ void wf_print_text(const struct wf_dump_view *v)
 	if (s->nr_alive > s->nr_threads)
 		printf("\n... and %s more threads; see --limit\n",
 		       grouped(number, s->nr_alive - s->nr_threads));
-	print_events(v);
+	wf_print_events(v);
 }

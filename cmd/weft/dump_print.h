@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A snapshot as text (dump_print.c) or JSON (dump_json.c).
+ * A snapshot as text (dump_print.c, dump_events.c) or JSON (dump_json.c).
  *
  * Used by: dump.c. Invariant: every name from the target passes through text.h.
  */
@@ -10,6 +10,7 @@
 #include "dump_view.h"
 
 void wf_print_text(const struct wf_dump_view *v);
+void wf_print_events(const struct wf_dump_view *v); /* the last part of the text */
 void wf_print_json(const struct wf_dump_view *v);
 
 #endif

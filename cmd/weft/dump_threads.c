@@ -25,6 +25,7 @@
 #define MAX_KTHREADS 32768u
 #define MAX_WORKERS 1024u
 #define MAX_INBOX 100000u
+#define MAX_RINGS 8u /* of events, of a kernel thread */
 
 static int64_t monotonic_now(void)
 {
@@ -339,18 +340,22 @@ static bool read_events(struct wf_threads *s, const struct wf_layout *l, const s
 			size_t max)
 {
 	uint64_t ring_events = wf_layout_value(l, "const", "trace_events", 0);
+	uint64_t nr_rings = wf_layout_value(l, "const", "trace_rings", 1);
 	uint64_t bytes = l->field[WF_L_EVENT].size;
 
+	if (nr_rings > MAX_RINGS)
+		nr_rings = 1;
 	for (size_t i = 0; i < s->nr_kthreads; i++)
 		s->has_events |= s->kthreads[i].ring != 0;
-	for (size_t i = 0; i < s->nr_kthreads && max && ring_events && bytes <= 256; i++) {
-		const struct wf_dump_kthread *k = &s->kthreads[i];
-		uint64_t next, nr;
+	for (size_t i = 0; i < s->nr_kthreads * nr_rings && max && ring_events && bytes <= 256;
+	     i++) {
+		const struct wf_dump_kthread *k = &s->kthreads[i / nr_rings];
+		uint64_t ring = k->ring + i % nr_rings * l->field[WF_L_RING].size, next, nr;
 		void *p;
 
 		if (!k->ring)
 			continue;
-		next = wf_layout_fetch(l, t, k->ring, WF_L_RING_NEXT);
+		next = wf_layout_fetch(l, t, ring, WF_L_RING_NEXT);
 		nr = next < max ? next : max;
 		if (nr > ring_events)
 			nr = ring_events;
@@ -362,7 +367,7 @@ static bool read_events(struct wf_threads *s, const struct wf_layout *l, const s
 			char o[256];
 
 			if (!wf_target_read(t,
-					    k->ring + l->field[WF_L_RING_EVENTS].offset +
+					    ring + l->field[WF_L_RING_EVENTS].offset +
 						    e % ring_events * bytes,
 					    o, bytes))
 				continue;

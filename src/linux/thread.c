@@ -101,7 +101,6 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 	}
 	wf_fetch_add(&lx.nr_threads, 1u);
 	WF_TRACE(wf_self_kthread(), WF_EV_SPAWN, tid, 0);
-	wf_self_kthread()->count.spawns++;
 	base->home = wf_self_kthread()->worker;
 	wf_store_release(&base->state, WF_READY);
 	wf_worker_ready(base);

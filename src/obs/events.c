@@ -46,21 +46,60 @@ static int write_event(int fd, const struct wf_kthread *k, const struct wf_trace
 	return write_all(fd, text, f.len);
 }
 
+/* What is left to be written of a ring. */
+struct rest {
+	const struct wf_trace_ring *ring;
+	uint64_t at, end;
+};
+
+static struct rest rest_of(const struct wf_trace_ring *ring)
+{
+	uint64_t end = ring ? wf_load_acquire(&ring->next) : 0;
+
+	return (struct rest){ ring, end > WF_TRACE_EVENTS ? end - WF_TRACE_EVENTS : 0, end };
+}
+
+static const struct wf_trace_event *first_of(const struct rest *r)
+{
+	return r->at < r->end ? &r->ring->events[r->at % WF_TRACE_EVENTS] : NULL;
+}
+
+/* The events of a kernel thread in the order in which they were. */
+static int write_kthread(int fd, const struct wf_kthread *k)
+{
+	struct rest rests[WF_TRACE_RINGS];
+	int ret = 0;
+
+	for (uint32_t i = 0; i < WF_TRACE_RINGS; i++)
+		rests[i] = rest_of(k->ring ? &k->ring[i] : NULL);
+	while (ret == 0) {
+		const struct wf_trace_event *first = NULL;
+		struct rest *from = NULL;
+
+		for (uint32_t i = 0; i < WF_TRACE_RINGS; i++) {
+			const struct wf_trace_event *e = first_of(&rests[i]);
+
+			if (!e || (first && first->cycles <= e->cycles))
+				continue;
+			first = e;
+			from = &rests[i];
+		}
+		if (!from)
+			break;
+		from->at++;
+		ret = write_event(fd, k, first);
+	}
+	return ret;
+}
+
 static int write_rings(int fd)
 {
 	static const char head[] = "# cycles kernel-thread thread event a b\n";
 	uint32_t n = wf_load_acquire(&wf_rt.nr_kthreads);
 	int ret = write_all(fd, head, sizeof(head) - 1);
 
-	for (uint32_t i = 0; i < n && ret == 0; i++) {
-		const struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
-		const struct wf_trace_ring *r = k->ring;
-		uint64_t end = r ? wf_load_acquire(&r->next) : 0;
-		uint64_t at = end > WF_TRACE_EVENTS ? end - WF_TRACE_EVENTS : 0;
-
-		for (; at < end && ret == 0; at++)
-			ret = write_event(fd, k, &r->events[at % WF_TRACE_EVENTS]);
-	}
+	for (uint32_t i = 0; i < n && ret == 0; i++)
+		ret = write_kthread(fd, wf_load_acquire(&wf_rt.kthreads[i]));
 	return ret;
 }
 

@@ -52,8 +52,12 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_kthread, index),
 	FIELD(wf_kthread, ring),
 	FIELD(wf_kthread, call_nr),
+	FIELD(wf_kthread, count),
+#define WF_COUNTER(member, name) FIELD(wf_counters, member),
+	WF_COUNTERS
+#undef WF_COUNTER
 
-	SIZE(wf_worker),
+		SIZE(wf_worker),
 	FIELD(wf_worker, kthread),
 	FIELD(wf_worker, index),
 	FIELD(wf_worker, is_vacant),
@@ -121,10 +125,6 @@ static const struct wf_inspect_field fields[] = {
 	{                                                                                          \
 		"wait", name, value                                                                \
 	}
-#define EVENT(value, name)                                                                         \
-	{                                                                                          \
-		"event", name, value                                                               \
-	}
 
 static const struct wf_inspect_value values[] = {
 	STATE(WF_FREE, "free"),
@@ -145,27 +145,24 @@ static const struct wf_inspect_value values[] = {
 	WAIT(WF_WAIT_CALL, "call"),
 	WAIT(WF_WAIT_CHILD, "child"),
 
-	EVENT(WF_EV_SPAWN, "spawn"),
-	EVENT(WF_EV_EXIT, "exit"),
-	EVENT(WF_EV_PARK, "park"),
-	EVENT(WF_EV_UNPARK, "unpark"),
-	EVENT(WF_EV_RUN, "run"),
-	EVENT(WF_EV_YIELD, "yield"),
-	EVENT(WF_EV_PREEMPT, "preempt"),
-	EVENT(WF_EV_STEAL, "steal"),
-	EVENT(WF_EV_HANDOFF, "handoff"),
-	EVENT(WF_EV_IDLE, "idle"),
-	EVENT(WF_EV_SYSCALL, "syscall"),
-	EVENT(WF_EV_SIGNAL, "signal"),
-	EVENT(WF_EV_HANDLER, "handler"),
-	EVENT(WF_EV_KICK, "kick"),
-	EVENT(WF_EV_REST, "rest"),
+#define WF_EVENT(number, name, text) { "event", name, WF_EV_##number },
+	WF_EVENTS
+#undef WF_EVENT
+
+	{ "handoff", "left vacant", WF_HANDOFF_LEFT },
+	{ "handoff", "before the call", WF_HANDOFF_BEFORE },
+	{ "handoff", "by the monitor", WF_HANDOFF_TAKEN },
+
+	{ "reason", "event", WF_WAKE_EVENT },
+	{ "reason", "time-out", WF_WAKE_TIMEOUT },
+	{ "reason", "signal", WF_WAKE_INTERRUPTED },
 
 	{ "const", "state_mask", WF_STATE_MASK },
 	{ "const", "trace_events", WF_TRACE_EVENTS },
+	{ "const", "trace_rings", WF_TRACE_RINGS },
 };
 
-_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 8 && WF_EV_NR == 16, "name the new values above");
+_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 8 && WF_WAKE_NR == 4, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
 	{ "wf_runtime", &wf_rt },

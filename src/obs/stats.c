@@ -22,17 +22,9 @@ static void line(struct wf_fmt *f, const char *name, uint64_t value)
 /* The owners go on counting while we read: each number is one that was true a moment ago. */
 static void add(struct wf_counters *sum, const struct wf_counters *c)
 {
-	sum->switches += wf_load_relaxed(&c->switches);
-	sum->parks += wf_load_relaxed(&c->parks);
-	sum->unparks += wf_load_relaxed(&c->unparks);
-	sum->steals += wf_load_relaxed(&c->steals);
-	sum->handoffs += wf_load_relaxed(&c->handoffs);
-	sum->preempts += wf_load_relaxed(&c->preempts);
-	sum->kicks += wf_load_relaxed(&c->kicks);
-	sum->polls += wf_load_relaxed(&c->polls);
-	sum->idles += wf_load_relaxed(&c->idles);
-	sum->directs += wf_load_relaxed(&c->directs);
-	sum->rests += wf_load_relaxed(&c->rests);
+#define WF_COUNTER(member, name) sum->member += wf_load_relaxed(&c->member);
+	WF_COUNTERS
+#undef WF_COUNTER
 }
 
 /* Every generation of every slot was a thread; one of them is main, which nobody made. */
@@ -59,17 +51,9 @@ WF_NOINLINE void wf_stats_print(const struct wf_stats_gate *gate)
 	wf_fmt_i64(&f, (int)sys0(__NR_getpid));
 	wf_fmt_str(&f, wf_load_acquire(&wf_rt.started) ? "\n" : ", which made no thread\n");
 	line(&f, "threads made", threads_made());
-	line(&f, "switches", sum.switches);
-	line(&f, "parks", sum.parks);
-	line(&f, "unparks", sum.unparks);
-	line(&f, "steals", sum.steals);
-	line(&f, "hand-offs", sum.handoffs);
-	line(&f, "preemptions", sum.preempts);
-	line(&f, "kicks", sum.kicks);
-	line(&f, "polls", sum.polls);
-	line(&f, "idle sleeps", sum.idles);
-	line(&f, "direct waits", sum.directs);
-	line(&f, "rests", sum.rests);
+#define WF_COUNTER(member, name) line(&f, name, sum.member);
+	WF_COUNTERS
+#undef WF_COUNTER
 	line(&f, "workers", wf_rt.nr_workers);
 	line(&f, "kernel threads", nr_kthreads);
 	if (gate) {

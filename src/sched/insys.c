@@ -31,7 +31,7 @@ void wf_call_enter(bool certain)
 	wf_step();
 	wf_store_seq_cst(&k->worker, (struct wf_worker *)NULL);
 	k->count.handoffs++;
-	WF_TRACE(k, WF_EV_HANDOFF, w->index, 1);
+	WF_TRACE(k, WF_EV_HANDOFF, w->index, WF_HANDOFF_BEFORE);
 	wf_rt_make_vacant(w);
 	wf_preempt_settle(k);
 }
@@ -53,7 +53,7 @@ void wf_call_enter_lazy(void)
 	wf_store_release(&k->insys, 2u);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	k->count.handoffs++;
-	WF_TRACE(k, WF_EV_HANDOFF, w->index, 0);
+	WF_TRACE(k, WF_EV_HANDOFF, w->index, WF_HANDOFF_LEFT);
 	wf_rt_leave_vacant(w);
 }
 

@@ -134,7 +134,7 @@ static struct wf_kthread *map_kthread(void)
 		.stack = p + WF_PAGE,
 		.altstack = p + 2 * WF_PAGE + WF_KSTACK_BYTES,
 		.index = wf_rt.nr_kthreads,
-		.ring = wf_trace_on ? sys_map(sizeof(struct wf_trace_ring)) : NULL,
+		.ring = wf_trace_on ? sys_map(WF_TRACE_RINGS * sizeof(struct wf_trace_ring)) : NULL,
 	};
 	wf_store_release(&wf_rt.kthreads[k->index], k);
 	wf_store_release(&wf_rt.nr_kthreads, k->index + 1);

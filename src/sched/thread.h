@@ -54,6 +54,7 @@ enum wf_reason {
 	WF_WAKE_EVENT,       /* what was waited for */
 	WF_WAKE_TIMEOUT,     /* the deadline */
 	WF_WAKE_INTERRUPTED, /* a signal wants the thread; only with WF_INTR */
+	WF_WAKE_NR
 };
 
 /* What a thread waits for: shown in dumps. */

@@ -476,7 +476,6 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 			wf_store_release(&k->is_ending, true); /* before: see is_like_all() */
 			wf_store_release(&k->bound, (struct wf_thread *)NULL);
 		}
-		k->count.spawns++;
 		wf_rt.hooks->thread_exited(t);
 		break;
 	case WF_PREV_NONE:

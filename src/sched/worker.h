@@ -28,9 +28,24 @@ enum wf_prev_action {
 	WF_PREV_DEAD,    /* release it */
 };
 
+/* What each kernel thread counts: WF_COUNTER(member, name in --stats). */
+#define WF_COUNTERS                                                                                \
+	WF_COUNTER(switches, "switches")                                                           \
+	WF_COUNTER(parks, "parks")                                                                 \
+	WF_COUNTER(unparks, "unparks")                                                             \
+	WF_COUNTER(steals, "steals")                                                               \
+	WF_COUNTER(handoffs, "hand-offs")                                                          \
+	WF_COUNTER(preempts, "preemptions")                                                        \
+	WF_COUNTER(kicks, "kicks")                                                                 \
+	WF_COUNTER(polls, "polls")                                                                 \
+	WF_COUNTER(idles, "idle sleeps")                                                           \
+	WF_COUNTER(directs, "direct waits")                                                        \
+	WF_COUNTER(rests, "rests")
+
 struct wf_counters {
-	uint64_t switches, parks, unparks, steals, handoffs, preempts, kicks, spawns, polls, idles,
-		directs, rests;
+#define WF_COUNTER(member, name) uint64_t member;
+	WF_COUNTERS
+#undef WF_COUNTER
 };
 
 struct wf_kthread {
@@ -78,7 +93,7 @@ struct wf_kthread {
 	uintptr_t tls;              /* (o) FS base that is loaded */
 	void *stack, *altstack;     /* (c) */
 	void *save_area;            /* (o) room for the next preempted context */
-	struct wf_trace_ring *ring; /* (c) */
+	struct wf_trace_ring *ring; /* (c) WF_TRACE_RINGS of them */
 	uint64_t rng;               /* (o) shuffle.h */
 	struct wf_kthread *next_spare; /* (q) among the spares, or those that end */
 	uint32_t call_nr;              /* (a) system call in progress, for dumps */

@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The event ring: what happened last, per kernel thread, for dumps and post-mortems.
+ * The event rings: what happened last, per kernel thread, for dumps and post-mortems.
  *
- * Wait-free: each kernel thread writes its own ring and overwrites the oldest entry. Off costs one
+ * Wait-free: each kernel thread writes its own rings and overwrites the oldest entry. Off costs one
  * predicted branch on a global. A reader (weft dump, gdb, a core file) takes what it finds.
+ *
+ * System calls have a ring of their own: of a program that makes many they would leave nothing of what the scheduler did.
  */
 #ifndef WF_TRACE_TRACE_H
 #define WF_TRACE_TRACE_H
 
 #include "arch/x86_64/cpu.h"
 #include "base/atomic.h"
+#include "trace/event_list.h"
 
-/* One line per event: the enum name, and what arguments a and b mean. */
 enum wf_event {
 	WF_EV_NONE,
-	WF_EV_SPAWN,   /* a: new tid */
-	WF_EV_EXIT,    /* */
-	WF_EV_PARK,    /* a: wait kind, b: what for */
-	WF_EV_UNPARK,  /* a: woken tid, b: reason */
-	WF_EV_RUN,     /* a: tid switched to */
-	WF_EV_YIELD,   /* */
-	WF_EV_PREEMPT, /* a: interrupted rip */
-	WF_EV_STEAL,   /* a: victim worker, b: number taken */
-	WF_EV_HANDOFF, /* a: worker, b: 1 eager, 2 by the monitor */
-	WF_EV_IDLE,    /* a: 1 poller, 0 sleeper */
-	WF_EV_SYSCALL, /* a: number, b: first argument */
-	WF_EV_SIGNAL,  /* a: signal, b: target tid */
-	WF_EV_HANDLER, /* a: signal, b: handler address */
-	WF_EV_KICK,    /* a: target kernel tid, b: rip it was seen at */
-	WF_EV_REST,    /* */
-	WF_EV_NR
+#define WF_EVENT(number, name, text) WF_EV_##number,
+	WF_EVENTS
+#undef WF_EVENT
+		WF_EV_NR
+};
+
+/* How a worker goes to another kernel thread: an argument of WF_EV_HANDOFF. */
+enum wf_handoff {
+	WF_HANDOFF_LEFT,   /* vacant, while the call waits for a disk */
+	WF_HANDOFF_BEFORE, /* by the thread, before a call that is certain to wait */
+	WF_HANDOFF_TAKEN,  /* by the monitor, which found the same call twice */
 };
 
 #define WF_TRACE_EVENTS 2048u
+#define WF_TRACE_RINGS 2u /* the scheduler's, the calls' */
 
 struct wf_trace_event {
 	uint64_t cycles;
@@ -48,8 +46,8 @@ struct wf_trace_ring {
 
 extern uint32_t wf_trace_on;
 
-/* The event rings are allocated when a kernel thread is made while tracing is on; ring may be NULL. */
-void wf_trace_write(struct wf_trace_ring *ring, enum wf_event ev, uint32_t tid, uint64_t a,
+/* rings: WF_TRACE_RINGS of them, allocated when a kernel thread is made while tracing is on; or NULL. */
+void wf_trace_write(struct wf_trace_ring *rings, enum wf_event ev, uint32_t tid, uint64_t a,
 		    uint64_t b);
 const char *wf_trace_name(enum wf_event ev);
 

@@ -212,6 +212,19 @@ class Dump(ObsTest):
         cycles = [e["cycles"] for e in dump["events"]]
         self.assertEqual(cycles, sorted(cycles))
         self.assertNotIn("?", {e["event"] for e in dump["events"]})
+        wanted = {rf"(?m) {what}$" for what in (
+            r"spawn of thread \d+", r"park for futex 0x[0-9a-f]+", r"unpark of thread \d+: event", r"run of thread \d+",
+            r"preempt at 0x[0-9a-f]+", r"kick taken at 0x[0-9a-f]+", r"syscall 202 \(futex\) 0x[0-9a-f]+",
+            r"handoff of worker \d+, before the call", r"signal 10 to thread \d+",
+            r"handler of signal 10 at 0x[0-9a-f]+")}
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while wanted and time.monotonic() < deadline:
+            v.counters()  # main is woken, and two threads never wait
+            text = self.dump("--events", "1000000", v.pid)
+            text = text[text.index("\nthe last "):]
+            wanted = {what for what in wanted if not re.search(what, text)}
+        self.assertEqual(wanted, set(), text)
+        self.assertNotIn("$", text)
 
 
 def mappings(pid):

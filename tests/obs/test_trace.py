@@ -42,6 +42,26 @@ class Trace(ObsTest):
         self.assertEqual(self.run_traced(MAKES_THREADS).stderr, "")
         self.assert_events(self.file)
 
+    def test_many_calls_do_not_hide_what_the_scheduler_did(self):
+        if not os.path.exists(PYTHON):
+            self.skipTest(f"no {PYTHON}")
+        code = "n = os.open('/dev/null', os.O_WRONLY); [os.write(n, b'x') for i in range(10000)]"
+        done = weft("run", "--workers", "1", "--trace", self.file, PYTHON, "-c", THREADED + code)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_events(self.file)
+        with open(self.file, encoding="ascii") as f:
+            events = [line.split() for line in f.read().splitlines()[1:]]
+        self.assertGreater(len([e for e in events if e[3] == "syscall"]), 2000)
+        for tid in {e[1] for e in events}:
+            times = [int(e[0]) for e in events if e[1] == tid]
+            self.assertEqual(times, sorted(times))
+
+    def test_counters_can_be_read_from_outside(self):
+        with open(os.environ["WEFT_LIBRARY"], "rb") as f:
+            library = f.read()
+        for name in (b"wf_kthread.count", b"wf_counters.switches", b"wf_counters.rests"):
+            self.assertIn(name + b"\0", library)
+
     def test_only_the_owner_may_read_it(self):
         old = os.umask(0)
         self.addCleanup(os.umask, old)
