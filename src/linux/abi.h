@@ -356,7 +356,8 @@ long lx_deadline_absolute(const void *user_timespec, int clock, int64_t *out_dea
 int64_t lx_deadline_in(int64_t ns);
 
 /* futex.c */
-void lx_futex_init(void);
+/* An empty table. key: decides where an address goes, and is nobody else's to know. */
+void lx_futex_init(uint64_t key);
 /* futex_pi.c: t is dead, and nobody finds it by its tid any more. */
 void lx_futex_thread_ended(struct lx_thread *t);
 void lx_exit_word_add(struct lx_thread *t);

@@ -24,10 +24,12 @@
 #define USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends */
 
 static struct lx_futex_bucket buckets[BUCKETS];
+static uint64_t hash_key; /* (p) */
 _Static_assert(BUCKETS == 1u << (64 - 52), "lx_futex_bucket_of()");
 
-void lx_futex_init(void)
+void lx_futex_init(uint64_t key)
 {
+	hash_key = key | 1;
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		buckets[i].lock = (struct wf_spin){ 0 };
 		/* in a child its worker is the parent's */
@@ -37,11 +39,15 @@ void lx_futex_init(void)
 	}
 }
 
+/*
+ * Two neighbouring digits of the product: nobody who does not know the key can choose addresses for one bucket, and of
+ * addresses at regular distances, the usual ones, the first alone would spread them badly with one key in a few thousand.
+ */
 struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr)
 {
-	uint64_t h = (uint64_t)addr * 0x9e3779b97f4a7c15ull;
+	unsigned __int128 h = (unsigned __int128)(uintptr_t)addr * hash_key;
 
-	return &buckets[h >> 52];
+	return &buckets[((uint64_t)h >> 52) ^ ((uint64_t)(h >> 64) & (BUCKETS - 1))];
 }
 
 uint64_t lx_futex_group_of(const uint32_t *addr)

@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <linux/personality.h>
+#include <linux/random.h>
 #include <signal.h>
 
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
@@ -225,6 +226,17 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	lx.nr_threads = 1;
 }
 
+/* One for each table: a child that makes threads has a new one. The same seed is to be the same run. */
+static uint64_t futex_key(void)
+{
+	uint64_t key = 0x9e3779b97f4a7c15ull;
+
+	if (!lx_config.is_shuffled &&
+	    sys3(__NR_getrandom, &key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
+		key *= wf_cpu_cycles() ^ (uintptr_t)&key; /* before the kernel has any */
+	return key;
+}
+
 /* What every kernel thread of ours calls as it begins, or waits with: a filter may know nothing of it. */
 static const char *find_refused_call(void)
 {
@@ -255,7 +267,7 @@ static long start(uint64_t mask)
 	long ret;
 
 	wf_thread_table_init(sizeof(struct lx_thread));
-	lx_futex_init();
+	lx_futex_init(futex_key());
 	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
 	wf_slab_init(&lx.futex_vectors, LX_FUTEX_VECTOR_MAX * sizeof(struct lx_futex_wait));
 	lx_pending_init(&lx.shared, 0);
