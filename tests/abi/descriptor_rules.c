@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define NUMBERS 4000
@@ -126,6 +127,61 @@ static void waits_by_duplicates(void)
 	}
 }
 
+/* Flags belong to the file: what is told to one descriptor holds for all, those made later included. */
+static void *flags_by_duplicates(void *arg)
+{
+	enum {
+		DUP,
+		DUP2,
+		DUP3,
+		FCNTL,
+		FCNTL_CLOEXEC,
+		NR_WAYS
+	};
+	char c;
+
+	for (int way = 0; way < NR_WAYS; way++) {
+		int s[2], copy = 200 + way, on = 1, off = 0;
+
+		CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+		/* known to wait */
+		CHECK_EQ(write(s[1], "a", 1), 1);
+		CHECK_EQ(read(s[0], &c, 1), 1);
+		switch (way) {
+		case DUP:
+			copy = (int)CHECK_SYS(dup(s[0]));
+			break;
+		case DUP2:
+			CHECK_SYS(dup2(s[0], copy));
+			break;
+		case DUP3:
+			CHECK_SYS(dup3(s[0], copy, O_CLOEXEC));
+			break;
+		case FCNTL:
+			copy = (int)CHECK_SYS(fcntl(s[0], F_DUPFD, 100));
+			break;
+		case FCNTL_CLOEXEC:
+			copy = (int)CHECK_SYS(fcntl(s[0], F_DUPFD_CLOEXEC, 100));
+			break;
+		}
+		CHECK_SYS(fcntl(copy, F_SETFL, O_NONBLOCK));
+		CHECK_ERRNO(read(s[0], &c, 1), EAGAIN);
+		CHECK_ERRNO(read(copy, &c, 1), EAGAIN);
+		CHECK_SYS(ioctl(s[0], FIONBIO, &off));
+		CHECK_EQ(write(s[1], "b", 1), 1);
+		CHECK_EQ(read(copy, &c, 1), 1);
+		CHECK_SYS(ioctl(s[0], FIONBIO, &on));
+		CHECK_ERRNO(read(copy, &c, 1), EAGAIN);
+		close(copy);
+		CHECK_SYS(fcntl(s[0], F_SETFL, 0));
+		CHECK_SYS(ioctl(s[0], FIONBIO, &on));
+		CHECK_ERRNO(read(s[0], &c, 1), EAGAIN);
+		close(s[0]);
+		close(s[1]);
+	}
+	return arg;
+}
+
 static int is_over, nr_signals;
 
 static void on_signal(int sig)
@@ -207,6 +263,8 @@ int main(void)
 	ok("a set and the duplicates of a file in it");
 	waits_by_duplicates();
 	ok("a wait by one of two duplicates");
+	join(start(flags_by_duplicates, NULL));
+	ok("flags told to a duplicate");
 	CHECK_SYS(pipe(fds));
 	signals_and_data(fds[0], fds[1]);
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));

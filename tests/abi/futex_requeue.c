@@ -44,6 +44,62 @@ static int wake_op_code(int op, int arg, int cmp, int cmp_arg)
 	return FUTEX_OP(op, arg, cmp, cmp_arg);
 }
 
+static void *waits_for_other_value(void *arg)
+{
+	int old = *(int *)arg;
+	long ret;
+
+	do
+		ret = futex(&to, FUTEX_WAIT_PRIVATE, old, 0, NULL, 0);
+	while (ret == -1 &&
+	       errno == EAGAIN); /* came when the word was as the operation leaves it */
+	CHECK_EQ(ret, 0);
+	return NULL;
+}
+
+/* The operand and what the old value is compared with are twelve bits each, with a sign; the operation may shift. */
+static void operate(void)
+{
+	const int shift = FUTEX_OP_OPARG_SHIFT;
+	static const struct {
+		int old, op, arg, result, cmp, cmp_arg, holds;
+	} cases[] = {
+		{ 5, FUTEX_OP_ADD, -1, 4, FUTEX_OP_CMP_EQ, 5, 1 },
+		{ 5, FUTEX_OP_ADD, -2048, -2043, FUTEX_OP_CMP_NE, 5, 0 },
+		{ 5, FUTEX_OP_ADD, 2047, 2052, FUTEX_OP_CMP_GT, 4, 1 },
+		{ -3, FUTEX_OP_SET, -2, -2, FUTEX_OP_CMP_EQ, -3, 1 },
+		{ -3, FUTEX_OP_SET, 7, 7, FUTEX_OP_CMP_LT, -3, 0 },
+		{ -3, FUTEX_OP_SET, 7, 7, FUTEX_OP_CMP_LE, -3, 1 },
+		{ -4, FUTEX_OP_SET, 7, 7, FUTEX_OP_CMP_LT, -3, 1 },
+		{ 1, FUTEX_OP_SET, 7, 7, FUTEX_OP_CMP_GE, -2048, 1 },
+		{ 1, FUTEX_OP_SET, 7, 7, FUTEX_OP_CMP_GT, 1, 0 },
+		{ 1, FUTEX_OP_SET, 7, 7, FUTEX_OP_CMP_GE, 2, 0 },
+		{ 6, FUTEX_OP_OR, -8, -2, FUTEX_OP_CMP_NE, -1, 1 },
+		{ -1, FUTEX_OP_ANDN, -4, 3, FUTEX_OP_CMP_EQ, 2047, 0 },
+		{ 12, FUTEX_OP_XOR, -1, -13, FUTEX_OP_CMP_LE, 11, 0 },
+		{ 0, FUTEX_OP_OR | shift, 31, INT32_MIN, FUTEX_OP_CMP_EQ, 0, 1 },
+		{ 2, FUTEX_OP_ADD | shift, 4, 18, FUTEX_OP_CMP_EQ, 2, 1 },
+		{ 7, FUTEX_OP_ANDN | shift, 1, 5, FUTEX_OP_CMP_LT, 7, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int old = cases[i].old;
+		pthread_t t;
+
+		STORE(&to, old);
+		t = start(waits_for_other_value, &old);
+		while (CHECK_SYS(futex(&to, FUTEX_REQUEUE_PRIVATE, 0, 1, &to, 0)) < 1)
+			sched_yield();
+		CHECK_EQ(futex(&from, FUTEX_WAKE_OP_PRIVATE, 1, 1, &to,
+			       FUTEX_OP(cases[i].op, cases[i].arg & 0xfff, cases[i].cmp,
+					cases[i].cmp_arg & 0xfff)),
+			 cases[i].holds);
+		CHECK_EQ(to, cases[i].result);
+		CHECK_EQ(futex(&to, FUTEX_WAKE_PRIVATE, 1, 0, NULL, 0), !cases[i].holds);
+		join(t);
+	}
+}
+
 int main(void)
 {
 	pthread_t t[NR];
@@ -100,6 +156,8 @@ int main(void)
 		 0);
 	CHECK_EQ(to, 1);
 	ok("wake_op: arithmetic");
+	operate();
+	ok("wake_op: signs, comparisons, shifts");
 
 	to = 0;
 	for (int i = 0; i < 4; i++)

@@ -121,5 +121,5 @@ int main(void)
 		join(t[i]);
 	CHECK_EQ(lock, 0);
 	ok("every waiter came back owning the lock");
-	return 0;
+	return finish();
 }

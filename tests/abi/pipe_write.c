@@ -69,6 +69,38 @@ static void *fills_and_breaks(void *arg)
 	return arg;
 }
 
+static void *writes_a_part(void *arg)
+{
+	static char block[1 << 20];
+	struct iovec halves[2] = { { block, sizeof(block) / 2 },
+				   { block + sizeof(block) / 2, sizeof(block) / 2 } };
+	ssize_t len = arg ? writev(fds[1], halves, 2) : write(fds[1], block, sizeof(block));
+
+	CHECK(pthread_equal(sigpipe_thread, pthread_self()));
+	return (void *)len;
+}
+
+/* What was written before the reader went is told, and so is that it went. */
+static void leave_in_the_middle(void *by_vector)
+{
+	static char block[100000];
+	ssize_t sum = 0, len;
+	pthread_t writer;
+
+	nr_sigpipe = 0;
+	CHECK_SYS(pipe(fds));
+	writer = start(writes_a_part, by_vector);
+	while (sum < (ssize_t)sizeof(block)) {
+		len = CHECK_SYS(read(fds[0], block, sizeof(block) - (size_t)sum));
+		sum += len;
+	}
+	close(fds[0]);
+	len = (ssize_t)join(writer);
+	CHECK(len >= sum && len < 1 << 20);
+	CHECK_EQ(nr_sigpipe, 1);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	static char block[65536];
@@ -87,6 +119,9 @@ int main(void)
 	CHECK_EQ(nr_sigpipe, 1);
 	close(fds[1]);
 	ok("EPIPE, and SIGPIPE on the writing thread");
+	leave_in_the_middle(NULL);
+	leave_in_the_middle(block);
+	ok("SIGPIPE after a part");
 
 	signal(SIGPIPE, SIG_IGN);
 	CHECK_SYS(pipe(fds));

@@ -2,11 +2,12 @@
 /*
  * poll, ppoll, select and pselect: readiness from another thread, timeouts, signal masks.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/select.h>
-#include "check.h"
+#include "tcp.h"
 
-static int fds[2];
+static int fds[2], waits_at;
 static volatile sig_atomic_t nr_signals;
 
 static void on_signal(int sig)
@@ -54,6 +55,115 @@ static void *waits(void *arg)
 	return NULL;
 }
 
+/* Numbers at the ends of the words that a set consists of, and no bit of a word that is not asked for. */
+static void *waits_at_edges(void *arg)
+{
+	static const int edges[] = { 31, 32, 63, 64, 65, 127, 128, 1022, 1023 };
+	const int kind = (int)(intptr_t)arg;
+	char c;
+
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+		CHECK_SYS(dup2(fds[0], edges[i]));
+		CHECK_EQ(write(fds[1], "x", 1), 1);
+		CHECK_EQ(wait_with(kind, edges[i], -1), 1);
+		CHECK_EQ(read(edges[i], &c, 1), 1);
+		STORE(&waits_at, edges[i]);
+		CHECK_EQ(wait_with(kind, edges[i], -1), 1); /* it comes while we sleep */
+		CHECK_EQ(read(edges[i], &c, 1), 1);
+		close(edges[i]);
+	}
+	STORE(&waits_at, -1);
+	return NULL;
+}
+
+static void wake_at_edges(int kind)
+{
+	pthread_t t;
+	int at = 0;
+
+	CHECK_SYS(pipe(fds));
+	STORE(&waits_at, 0);
+	t = start(waits_at_edges, (void *)(intptr_t)kind);
+	while (at >= 0) {
+		while (LOAD(&waits_at) == at)
+			sched_yield();
+		at = LOAD(&waits_at);
+		if (at < 0)
+			break;
+		let_others_block();
+		CHECK_EQ(write(fds[1], "x", 1), 1);
+	}
+	join(t);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+struct asked {
+	int events, seen;
+};
+
+/* Each kind of event wakes by itself. */
+static void *waits_for_event(void *arg)
+{
+	struct asked *a = arg;
+	struct pollfd p = { .fd = fds[0], .events = (short)a->events };
+
+	CHECK_EQ(poll(&p, 1, -1), 1);
+	STORE(&a->seen, p.revents);
+	return NULL;
+}
+
+static void poll_events(void)
+{
+	enum {
+		SHUTS_DOWN,
+		SENDS,
+		SENDS_URGENT,
+		READS
+	};
+	static const struct {
+		int events, other_does, seen;
+	} cases[] = {
+		{ POLLRDHUP, SHUTS_DOWN, POLLRDHUP }, { POLLIN, SHUTS_DOWN, POLLIN },
+		{ POLLRDNORM, SENDS, POLLRDNORM },    { POLLIN | POLLRDHUP, SENDS, POLLIN },
+		{ POLLPRI, SENDS_URGENT, POLLPRI },   { POLLOUT, READS, POLLOUT },
+		{ POLLWRNORM, READS, POLLWRNORM },
+	};
+	static char block[1 << 16];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct asked asked = { .events = cases[i].events };
+		pthread_t t;
+
+		tcp_pair(fds);
+		if (cases[i].other_does == READS)
+			while (send(fds[0], block, sizeof(block), MSG_DONTWAIT) > 0)
+				;
+		t = start(waits_for_event, &asked);
+		let_others_block();
+		switch (cases[i].other_does) {
+		case SHUTS_DOWN:
+			CHECK_SYS(shutdown(fds[1], SHUT_WR));
+			break;
+		case SENDS:
+			CHECK_EQ(send(fds[1], "x", 1, 0), 1);
+			break;
+		case SENDS_URGENT:
+			CHECK_EQ(send(fds[1], "x", 1, MSG_OOB), 1);
+			break;
+		case READS:
+			CHECK_SYS(fcntl(fds[1], F_SETFL, O_NONBLOCK));
+			while (!LOAD(&asked.seen) && recv(fds[1], block, sizeof(block), 0) != 0)
+				;
+			break;
+		}
+		join(t);
+		CHECK_EQ(asked.seen, cases[i].seen);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+
 static void *waits_with_mask(void *arg)
 {
 	struct pollfd p = { .fd = fds[0], .events = POLLIN };
@@ -97,6 +207,11 @@ int main(void)
 		close(fds[0]);
 		ok(names[kind]);
 	}
+	for (int kind = 2; kind < 4; kind++)
+		wake_at_edges(kind);
+	ok("descriptors at the ends of a set's words");
+	poll_events();
+	ok("each event alone");
 
 	struct pollfd p[3] = { { .fd = -1, .events = POLLIN }, { .fd = 999, .events = POLLIN } };
 	CHECK_SYS(pipe(fds));

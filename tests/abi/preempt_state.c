@@ -4,6 +4,7 @@
  * malloc and stdio in the middle of their work.
  */
 #include <fenv.h>
+#include <sys/time.h>
 #include "check.h"
 
 #define NR 8
@@ -97,6 +98,69 @@ static void *uses_rounding(void *arg)
 	return NULL;
 }
 
+#if defined(__x86_64__)
+static volatile sig_atomic_t nr_ticks, nr_backwards;
+
+static void looks_at_flags(int sig)
+{
+	unsigned long flags;
+
+	(void)sig;
+	__asm__ volatile("pushfq\n popq %0" : "=r"(flags));
+	nr_backwards += flags >> 10 & 1;
+	nr_ticks++;
+}
+
+/* The control word of x87 alone: that of SSE is the same in all of them. */
+static void *uses_precision(void *arg)
+{
+	static const unsigned short words[] = { 0x037f, 0x027f, 0x007f, 0x0b7f, 0x077f, 0x0f7f };
+	unsigned short word = words[(intptr_t)arg % 6], now;
+
+	__asm__ volatile("fldcw %0" : : "m"(word));
+	while (now_ns() < end_ns) {
+		for (int i = 0; i < 1000; i++)
+			sched_yield();
+		__asm__ volatile("fnstcw %0" : "=m"(now));
+		CHECK_EQ(now, word);
+	}
+	return NULL;
+}
+
+/* Strings may be copied backwards while a signal comes: the handler's go forwards, and ours backwards again. */
+static void *goes_backwards(void *arg)
+{
+	struct itimerval each = { { 0, 1000 }, { 0, 1000 } }, never = { 0 };
+	unsigned long flags;
+
+	signal(SIGALRM, looks_at_flags);
+	setitimer(ITIMER_REAL, &each, NULL);
+	while (nr_ticks < 100) {
+		unsigned long rounds = 100000;
+
+		__asm__ volatile("std\n"
+				 "1: decq %0\n"
+				 "jnz 1b\n"
+				 "pushfq\n"
+				 "popq %1\n"
+				 "cld\n"
+				 : "+r"(rounds), "=r"(flags)
+				 :
+				 : "cc");
+		CHECK(flags >> 10 & 1);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	CHECK_EQ(nr_backwards, 0);
+	return arg;
+}
+#else
+static void *uses_precision(void *arg)
+{
+	return arg;
+}
+#define goes_backwards uses_precision
+#endif
+
 static void *uses_malloc(void *arg)
 {
 	char *blocks[64] = { NULL };
@@ -147,6 +211,9 @@ int main(void)
 	run_all(uses_vectors, "vector registers");
 	run_all(uses_rounding, "rounding modes");
 	CHECK_EQ(fegetround(), FE_TONEAREST);
+	run_all(uses_precision, "the control word of x87");
+	join(start(goes_backwards, NULL));
+	ok("the direction flag");
 	run_all(uses_malloc, "malloc");
 	run_all(uses_stdio, "stdio");
 	return finish();

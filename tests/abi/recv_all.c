@@ -112,6 +112,27 @@ static void *receives(void *arg)
 	return NULL;
 }
 
+/* A read that got less than it asked for has emptied the socket; the next one still ends in time. */
+static void *drains_with_limit(void *arg)
+{
+	struct timeval limit = { .tv_usec = 20000 }, none = { 0 };
+	char buf[16];
+
+	CHECK_SYS(setsockopt(sock[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	for (int i = 0; i < 3; i++) {
+		int64_t before;
+
+		CHECK_EQ(send(sock[1], "abcd", 4, 0), 4);
+		CHECK_EQ(i % 2 ? read(sock[0], buf, 16) : recv(sock[0], buf, 16, 0), 4);
+		before = now_ns();
+		CHECK_ERRNO(i % 2 ? recv(sock[0], buf, 16, 0) : read(sock[0], buf, 16), EAGAIN);
+		CHECK(now_ns() - before >= 20 * MS);
+	}
+	CHECK_SYS(setsockopt(sock[0], SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)));
+	ok("the time limit of a socket that was emptied");
+	return arg;
+}
+
 static void *receives_messages(void *arg)
 {
 	char text[4][8];
@@ -207,6 +228,9 @@ int main(void)
 	close_pair();
 	tcp_pair(sock);
 	join(start(receives, (void *)1));
+	close_pair();
+	tcp_pair(sock);
+	join(start(drains_with_limit, NULL));
 	close_pair();
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	join(start(receives, NULL));

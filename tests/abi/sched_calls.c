@@ -3,6 +3,7 @@
  * sched_* and their pthread_* faces on several threads: yield, affinity, policy, priority limits.
  */
 #include <sched.h>
+#include <sys/resource.h>
 #include "check.h"
 
 #define YIELDS 1000 /* natively each may cost the slices of others who compute on this machine */
@@ -59,6 +60,55 @@ static void *yields(void *arg)
 	return arg;
 }
 
+static void *tells_own(void *arg)
+{
+	int *got = arg;
+
+	errno = 0;
+	got[0] = getpriority(PRIO_PROCESS, 0);
+	CHECK_EQ(errno, 0);
+	got[1] = sched_getscheduler(0);
+	return NULL;
+}
+
+/* With the flag a thread has nothing of its maker's that needs a right; what is below the usual stays. */
+static void *resets(void *arg)
+{
+	static const struct {
+		int policy, nice, want_policy, want_nice, needs_right;
+	} cases[] = {
+		{ SCHED_OTHER, 5, SCHED_OTHER, 5, 0 },
+		{ SCHED_BATCH, 7, SCHED_BATCH, 7, 0 },
+		{ SCHED_OTHER, -5, SCHED_OTHER, 0, 1 },
+		{ SCHED_BATCH, -1, SCHED_BATCH, 0, 1 },
+	};
+	const struct sched_param none = { 0 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int got[2];
+
+		if (cases[i].needs_right && setpriority(PRIO_PROCESS, 0, cases[i].nice)) {
+			CHECK_EQ(errno, EACCES);
+			continue;
+		}
+		CHECK_SYS(setpriority(PRIO_PROCESS, 0, cases[i].nice));
+		CHECK_SYS(sched_setscheduler(0, cases[i].policy, &none));
+		join(start(tells_own, got));
+		CHECK_EQ(got[0], cases[i].nice);
+		CHECK_EQ(got[1], cases[i].policy);
+		CHECK_SYS(sched_setscheduler(0, cases[i].policy | SCHED_RESET_ON_FORK, &none));
+		CHECK_EQ(sched_getscheduler(0), cases[i].policy | SCHED_RESET_ON_FORK);
+		join(start(tells_own, got));
+		CHECK_EQ(got[0], cases[i].want_nice);
+		CHECK_EQ(got[1], cases[i].want_policy);
+		join(start(tells_own, got));
+		CHECK_EQ(getpriority(PRIO_PROCESS, 0), cases[i].nice);
+		if (sched_setscheduler(0, cases[i].policy, &none)) /* wants a right */
+			CHECK_EQ(errno, EPERM);
+	}
+	return arg;
+}
+
 int main(void)
 {
 	pthread_t t[10];
@@ -76,6 +126,10 @@ int main(void)
 	ok("affinity and policy of 10 threads");
 	asks(NULL);
 	ok("affinity and policy of main");
+
+	if (geteuid() == 0)
+		join(start(resets, NULL));
+	ok("reset on fork");
 
 	CHECK_EQ(sched_get_priority_min(SCHED_FIFO), 1);
 	CHECK_EQ(sched_get_priority_max(SCHED_FIFO), 99);

@@ -2,6 +2,7 @@
 /*
  * setuid and its family in one thread change every kernel thread of the process. Root only.
  */
+#include <grp.h>
 #include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
@@ -13,9 +14,8 @@ static int stop;
 static pthread_barrier_t barrier;
 
 /* As the process sees itself, and as a child does: that one sees kernel threads under weft, too. */
-static void check_all_tasks(const char *field, int want)
+static void check_all_tasks(const char *field, const int ids[NR_IDS])
 {
-	const int ids[NR_IDS] = { want, want, want, want };
 	pid_t pid;
 
 	check_tasks_of(getpid(), field, ids);
@@ -25,6 +25,11 @@ static void check_all_tasks(const char *field, int want)
 		_exit(finish());
 	}
 	reap(pid);
+}
+
+static void check_all_have(const char *field, int id)
+{
+	check_all_tasks(field, (const int[NR_IDS]){ id, id, id, id });
 }
 
 /* Keeps something to itself that Linux keeps per kernel thread. */
@@ -69,8 +74,8 @@ static void child_side(void)
 	join(start(changes, NULL));
 	/* Else the /proc files of a process that changed its ids belong to root. */
 	prctl(PR_SET_DUMPABLE, 1);
-	check_all_tasks("Uid:", 4321);
-	check_all_tasks("Gid:", 8765);
+	check_all_have("Uid:", 4321);
+	check_all_have("Gid:", 8765);
 	STORE(&stop, 1);
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < NR; i++)
@@ -132,6 +137,43 @@ static void *changes_group(void *arg)
 	return arg;
 }
 
+/* The address is the same each time; what lies there is not. */
+static gid_t group_list[2];
+
+static void *has_groups(void *arg)
+{
+	gid_t got[2] = { 0 };
+
+	CHECK_EQ(syscall(SYS_getgroups, 2, got), 2);
+	CHECK_EQ(got[0], group_list[0]);
+	CHECK_EQ(got[1], group_list[1]);
+	pthread_barrier_wait(&barrier);
+	return arg;
+}
+
+static void same_list_other_groups(void)
+{
+	gid_t was[64];
+	int nr = (int)CHECK_SYS(getgroups(64, was));
+
+	pthread_barrier_init(&barrier, NULL, NR);
+	for (gid_t i = 0; i < 4; i++) {
+		pthread_t t[NR];
+
+		group_list[0] = 100 + i % 3;
+		group_list[1] = 200 + i % 2;
+		CHECK_SYS(setgroups(2, group_list));
+		for (int k = 0; k < NR; k++)
+			t[k] = start(has_groups, NULL);
+		for (int k = 0; k < NR; k++)
+			join(t[k]);
+		check_all_tasks("Groups:", (const int[NR_IDS]){ (int)group_list[0],
+								(int)group_list[1], -1, -1 });
+	}
+	CHECK_SYS(setgroups((size_t)nr, was));
+	pthread_barrier_destroy(&barrier);
+}
+
 static void again_and_again(void)
 {
 	static const int groups[] = { 8765, 8765, 0, 8765, 0, 0 };
@@ -175,6 +217,8 @@ int main(void)
 	ok("the bare call changes one thread");
 	again_and_again();
 	ok("the same change again, and others in between");
+	same_list_other_groups();
+	ok("another list of groups at the same address");
 
 	for (int i = 0; i < 3; i++) {
 		pid_t pid = fork();

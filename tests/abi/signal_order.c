@@ -97,12 +97,19 @@ static void *nothing(void *arg)
 
 int main(void)
 {
-	const int some[NR] = { SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGRTMIN, SIGRTMIN + 3 };
+	/* Of the second kind some are what faults send: those are handled before all others, whatever their numbers. */
+	const int some[][NR] = {
+		{ SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGRTMIN, SIGRTMIN + 3 },
+		{ SIGHUP, SIGSEGV, SIGINT, SIGBUS, SIGTERM, SIGSYS },
+		{ SIGHUP, SIGTRAP, SIGILL, SIGFPE, SIGTERM, SIGRTMIN },
+	};
 	sigset_t set;
 
-	memcpy(sigs, some, sizeof(sigs));
 	join(start(nothing, NULL));
-	body(NULL);
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		memcpy(sigs, some[i], sizeof(sigs));
+		body(NULL);
+	}
 	/* and where main has nothing to do with it */
 	sigfillset(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);

@@ -284,5 +284,5 @@ int main(void)
 	dismiss_crowd();
 	run_all();
 	ok("in a child");
-	return 0;
+	return finish();
 }

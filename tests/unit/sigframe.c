@@ -92,6 +92,15 @@ TEST(no_fpu_state_needs_no_room)
 	wf_sigframe_reset_fp(&uc);
 }
 
+TEST(a_handler_starts_with_clear_flags)
+{
+	struct wf_ucontext uc = { 0 };
+
+	uc.reg[WF_UC_EFL] = 0xfd7; /* trap, interrupts, direction and all that arithmetic sets */
+	wf_sigframe_enter(&uc, (void *)area, (void *)1, SIGUSR1);
+	CHECK_EQ(uc.reg[WF_UC_EFL], 0xad7);
+}
+
 TEST(a_handler_starts_with_a_fresh_fpu)
 {
 	static char fp[512] WF_ALIGNED(64);
