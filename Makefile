@@ -6,6 +6,7 @@ PREFIX := /usr/local
 DESTDIR :=
 N := 20
 MESON_ARGS :=
+MUTANTS :=
 
 # The whole of the fast suites takes minutes; the multiplier is for loaded machines.
 TEST_ARGS := --print-errorlogs --timeout-multiplier 4
@@ -13,7 +14,7 @@ TEST_ARGS := --print-errorlogs --timeout-multiplier 4
 TEST_LIMIT_S := 1500
 TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench
 
-.PHONY: all demo test check format bench distros kernels soak install uninstall clean deps deps-test
+.PHONY: all demo test check mutants format bench distros kernels soak install uninstall clean deps deps-test
 
 all: deps $(BUILD)/build.ninja
 	@tools/note-new-tests $(BUILD)
@@ -39,6 +40,10 @@ test: deps-test all
 check: all
 	@tools/install-deps check
 	@tools/check $(BUILD)
+
+# Single-place changes of the runtime, one at a time: which tests notice? MUTANTS='--random 10' or a part of a file's name for some.
+mutants: deps-test
+	@tools/mutants $(MUTANTS)
 
 format:
 	@tools/install-deps check
