@@ -12,6 +12,7 @@
 
 #define NR 8
 #define ROUNDS 50
+#define MANY 400
 
 static struct lib_syscalls lib;
 static unsigned word;
@@ -136,6 +137,35 @@ static void opened_again(const char *path, const char *other)
 	ok("opened again");
 }
 
+static int nr_mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	int nr = 0, c;
+
+	CHECK(f != NULL);
+	while (f && (c = getc_unlocked(f)) != EOF)
+		nr += c == '\n';
+	if (f)
+		fclose(f);
+	return nr;
+}
+
+/* What a library has cost is given back, or serves the next one. */
+static void leaves_nothing(const char *path, const char *other)
+{
+	int before = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		library_open(&lib, i % 2 ? other : path);
+		CHECK_EQ(lib.gettid(), gettid());
+		dlclose(lib.handle);
+		if (i == MANY / 4)
+			before = nr_mappings();
+	}
+	CHECK(nr_mappings() <= before + 4); /* of the heap, and of what others do meanwhile */
+	ok("nothing is left of what was closed");
+}
+
 int main(void)
 {
 	char path[PATH_MAX + 64], big[PATH_MAX + 64];
@@ -151,5 +181,6 @@ int main(void)
 	dlclose(lib.handle);
 	from_memory_and_deleted(path);
 	opened_again(path, big);
+	leaves_nothing(path, big);
 	return finish();
 }

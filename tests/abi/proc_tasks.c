@@ -172,7 +172,7 @@ int main(void)
 	char name[16], path[64], text[64] = { 0 };
 	int dir, fd;
 
-	prctl(PR_SET_NAME, "the-main");
+	prctl(PR_SET_NAME, "the) main");
 	pthread_barrier_init(&barrier, NULL, NR + 1);
 	for (intptr_t i = 0; i < NR; i++)
 		t[i] = start(i == 0 ? spins : waits, (void *)i);
@@ -184,9 +184,9 @@ int main(void)
 	CHECK(lists_all(path));
 	ok("the list");
 
-	looks_at(tids[0], "the-main", 'R');
+	looks_at(tids[0], "the) main", 'R');
 	looks_at(tids[1], "waits ) 1", 'S');
-	looks_at(getpid(), "the-main", 'R');
+	looks_at(getpid(), "the) main", 'R');
 	CHECK_EQ(field_of_status(read_file("/proc/self/status", 0), "\nThreads:"), NR + 1);
 	ok("one by one");
 

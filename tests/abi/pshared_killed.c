@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 
 #include "check.h"
 
@@ -24,7 +25,7 @@ struct shared {
 };
 
 static struct shared *s;
-static int memory;
+static int memory, system_v;
 static char self_name[] = "pshared_killed";
 
 static void map(int fd)
@@ -35,6 +36,32 @@ static void map(int fd)
 		perror("mmap");
 		_exit(1);
 	}
+}
+
+static void *does_nothing(void *arg)
+{
+	return arg;
+}
+
+/* Memory that a process gets when it has threads already, of one kind or the other. */
+static void map_late(void)
+{
+	join(start(does_nothing, NULL));
+	if (!system_v) {
+		map(memory);
+		return;
+	}
+	s = shmat(system_v, NULL, 0);
+	if (s == (void *)-1) {
+		perror("shmat");
+		_exit(1);
+	}
+}
+
+static void unmap(void)
+{
+	CHECK_SYS(system_v ? shmdt(s) : munmap(s, sizeof(*s)));
+	s = NULL;
 }
 
 static void init(int protocol)
@@ -75,6 +102,8 @@ static pid_t start_holder(enum end end)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!s)
+		map_late();
 	for (intptr_t i = 0; i < NR_HOLDERS; i++)
 		start(holds, (void *)i);
 	while (!LOAD(&s->may_exec))
@@ -101,11 +130,6 @@ static void *waits(void *arg)
 	ADD(&s->nr_waiting, 1);
 	take_over((int)(intptr_t)arg);
 	return NULL;
-}
-
-static void *does_nothing(void *arg)
-{
-	return arg;
 }
 
 /* Waits for locks 1 and 2 while their owners live, and for the others when they are dead. */
@@ -153,6 +177,8 @@ static void scene(enum end end, int is_native)
 
 	holder = start_holder(end);
 	CHECK_SYS(holder);
+	if (!s)
+		map_late();
 	while (LOAD(&s->nr_held) < NR_HOLDERS)
 		sleep_ns(MS);
 	CHECK_SYS(pipe(pipes));
@@ -204,5 +230,17 @@ int main(int argc, char **argv)
 	init(PTHREAD_PRIO_NONE);
 	scene(BY_EXEC, 0);
 	ok("it executes another program");
+	init(PTHREAD_PRIO_NONE);
+	unmap();
+	scene(BY_KILL, 0);
+	ok("memory that comes after the first thread");
+	unmap();
+	system_v = (int)CHECK_SYS(shmget(IPC_PRIVATE, sizeof(*s), 0600));
+	map_late();
+	init(PTHREAD_PRIO_NONE);
+	unmap();
+	scene(BY_KILL, 0);
+	CHECK_SYS(shmctl(system_v, IPC_RMID, NULL));
+	ok("System V memory");
 	return finish();
 }

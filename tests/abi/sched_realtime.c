@@ -3,6 +3,7 @@
  * Real-time policies and processors, where a program can see that they are kept: a thread of higher priority runs
  * first on the same processor, locks go to the highest priority, and a thread is where its affinity says.
  */
+#include <linux/futex.h>
 #include <sched.h>
 #include "check.h"
 
@@ -67,6 +68,48 @@ static void *takes_lock(void *arg)
 	pthread_mutex_unlock(&order_lock);
 	pthread_mutex_unlock(&lock);
 	return NULL;
+}
+
+static int word;
+
+static void *waits_at_word(void *arg)
+{
+	while (!LOAD(&word))
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	order[LOAD(&nr_ordered)] = (int)(intptr_t)arg;
+	ADD(&nr_ordered, 1);
+	return NULL;
+}
+
+static long nr_at_word(void)
+{
+	/* To the same word nobody is moved, but counted. */
+	return CHECK_SYS(syscall(SYS_futex, &word, FUTEX_REQUEUE_PRIVATE, 0, NR, &word, 0));
+}
+
+/* The highest first; among equals who came first. */
+static void wake_in_order(const int *priorities, const int *want)
+{
+	pthread_t t[NR];
+
+	STORE(&nr_ordered, 0);
+	STORE(&word, 0);
+	for (int i = 0; i < NR; i++) {
+		CHECK_PT(create(&t[i], SCHED_FIFO, priorities[i], waits_at_word,
+				(void *)(intptr_t)i));
+		while (nr_at_word() < i + 1)
+			sched_yield();
+	}
+	STORE(&word, 1);
+	for (int i = 0; i < NR; i++) {
+		CHECK_EQ(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0), 1);
+		while (LOAD(&nr_ordered) < i + 1)
+			sched_yield();
+		CHECK_EQ(order[i], want[i]);
+	}
+	for (int i = 0; i < NR; i++)
+		join(t[i]);
+	nr_ordered = 0;
 }
 
 static void *spins(void *arg)
@@ -156,6 +199,11 @@ int main(void)
 	CHECK_EQ(order[1], 10);
 	CHECK_EQ(order[2], 5);
 	ok("a lock goes to the highest");
+
+	wake_in_order((const int[NR]){ 7, 7, 7 }, (const int[NR]){ 0, 1, 2 });
+	wake_in_order((const int[NR]){ 5, 9, 9 }, (const int[NR]){ 1, 2, 0 });
+	wake_in_order((const int[NR]){ 5, 9, 5 }, (const int[NR]){ 1, 0, 2 });
+	ok("waiters by priority, and equals as they came");
 
 	join(start(gives_self_away, NULL));
 	CHECK_EQ(sched_getscheduler(0), SCHED_OTHER);

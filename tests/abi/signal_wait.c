@@ -44,6 +44,46 @@ static void *takes_many(void *arg)
 	return arg;
 }
 
+static void *takes_realtime(void *arg)
+{
+	siginfo_t info;
+	int sig;
+
+	ADD(&acknowledged, 1);
+	/* Who was woken for one that the other took may be told of an interruption. */
+	do
+		sig = sigwaitinfo((sigset_t *)arg, &info);
+	while (sig == -1 && errno == EINTR);
+	CHECK(sig == SIGRTMIN + 1 || sig == SIGRTMIN + 2);
+	return NULL;
+}
+
+/* Two wait for either of two that come at once: what one does not take is the other's. */
+static void one_for_each(void)
+{
+	sigset_t realtime;
+
+	sigemptyset(&realtime);
+	sigaddset(&realtime, SIGRTMIN + 1);
+	sigaddset(&realtime, SIGRTMIN + 2);
+	pthread_sigmask(SIG_BLOCK, &realtime, NULL);
+	for (int i = 0; i < 20; i++) {
+		pthread_t t[2];
+
+		STORE(&acknowledged, 0);
+		for (int k = 0; k < 2; k++)
+			t[k] = start(takes_realtime, &realtime);
+		while (LOAD(&acknowledged) < 2)
+			sched_yield();
+		let_others_block();
+		for (int k = 0; k < 2; k++)
+			CHECK_SYS(sigqueue(getpid(), SIGRTMIN + 1 + (i + k) % (1 + i / 2 % 2),
+					   (union sigval){ 0 }));
+		for (int k = 0; k < 2; k++)
+			join(t[k]);
+	}
+}
+
 int main(void)
 {
 	static const int sigs[] = { SIGUSR1, SIGUSR2, SIGTERM };
@@ -80,6 +120,8 @@ int main(void)
 		join(t[i]);
 	CHECK_EQ(acknowledged, 8);
 	ok("each thread takes its own");
+	one_for_each();
+	ok("two signals for two who wait");
 
 	for (int i = 0; i < 4; i++) {
 		struct timespec ts = timespec_of(i * 5 * MS);

@@ -146,6 +146,30 @@ static void map_like_a_stack(void)
 	CHECK_SYS(munmap(mine, 4 * 4096));
 }
 
+/* The same room again with guards of other sizes, larger ones first: what was guard is stack then. */
+static void guards_change(void)
+{
+	static const size_t low_ends[] = { 65536, 4096, 16384, 8192, 131072, 4096 };
+	const size_t bytes = 256 << 10;
+
+	for (size_t i = 0; i < sizeof(low_ends) / sizeof(low_ends[0]); i++) {
+		const size_t guard = low_ends[i];
+		char *p[4];
+
+		for (int k = 0; k < 4; k++) {
+			p[k] = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
+				    -1, 0);
+			CHECK(p[k] != MAP_FAILED);
+			CHECK_SYS(mprotect(p[k] + guard, bytes - guard, PROT_READ | PROT_WRITE));
+			for (size_t at = 0; at < bytes; at += 4096)
+				CHECK(is_readable(p[k] + at) == (at >= guard));
+			memset(p[k] + guard, k, bytes - guard);
+		}
+		for (int k = 0; k < 4; k++)
+			CHECK_SYS(munmap(p[k], bytes));
+	}
+}
+
 static void *sweeps(void *arg)
 {
 	run_all();
@@ -154,6 +178,8 @@ static void *sweeps(void *arg)
 	ok("come and go");
 	map_like_a_stack();
 	ok("mapped like a stack");
+	guards_change();
+	ok("guards of other sizes");
 	return NULL;
 }
 

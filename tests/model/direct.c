@@ -213,6 +213,48 @@ static void setup_waiter_rested(void)
 	machine_stranger(bring_data, NULL);
 }
 
+/* A timer so near that a direct wait would be over too late for it, though it ends no later. */
+static int64_t near_deadline;
+
+static void sleep_near(void *arg)
+{
+	near_deadline = model_now() + 8 * WF_MS;
+	wf_park_begin(0, WF_WAIT_SLEEP, 0);
+	(void)wf_park(near_deadline);
+}
+
+static void begin_and_hold(void *arg)
+{
+	has_begun = true;
+	hold_worker(NULL);
+}
+
+static void wait_beside_near_timer(void *arg)
+{
+	(void)model_wait(is_begun, NULL, WF_NEVER);
+	model_expect(!machine_wait_directly(is_one_dead, NULL, near_deadline),
+		     "a direct wait ends when a timer is due");
+}
+
+static void setup_near_timer(void)
+{
+	reader_reset(2);
+	reader_driver.has_waiters = is_waited_for;
+	nr_waiting = 0;
+	machine_queue(&wf_rt.workers[0], machine_thread(wait_beside_near_timer, NULL));
+	machine_queue(&wf_rt.workers[1], machine_thread(sleep_near, NULL));
+	machine_queue(&wf_rt.workers[1], machine_thread(begin_and_hold, NULL));
+	has_begun = false;
+}
+
+/* Two that came to a worker together: it keeps the first, and who began to wait directly meanwhile has to take the other. */
+static void setup_inbox(void)
+{
+	setup_beside(hold_worker);
+	wf_inbox_push(&wf_rt.workers[1], machine_thread(nothing, NULL));
+	wf_inbox_push(&wf_rt.workers[1], machine_thread(nothing, NULL));
+}
+
 static const struct model far_timer = {
 	.setup = setup_far_timer, .check = check_far_timer, .bound = 1, .walks = 20000
 };
@@ -228,6 +270,8 @@ MODEL(new_waiter, 1);
 MODEL(new_timer, 1);
 MODEL(waiter_left, 1);
 MODEL(waiter_rested, 1);
+MODEL(near_timer, 0);
+MODEL(inbox, 1);
 
 TEST(work_from_outside_ends_a_direct_wait)
 {
@@ -267,4 +311,14 @@ TEST(who_waited_already_keeps_a_poller)
 TEST(a_worker_that_rests_leaves_a_poller)
 {
 	model_verify(&waiter_rested);
+}
+
+TEST(a_direct_wait_that_ends_at_a_timer_is_none)
+{
+	model_verify(&near_timer);
+}
+
+TEST(of_several_that_came_together_a_direct_wait_takes_some)
+{
+	model_verify(&inbox);
 }

@@ -195,6 +195,68 @@ static void setup_event_for_another(void)
 	}
 }
 
+static void hold(void *arg)
+{
+	(void)model_wait(never, NULL, WF_NEVER);
+}
+
+/* The first timer of all comes while the only one who keeps them sleeps for ever: its worker has more to do. */
+static void setup_first_timer(void)
+{
+	machine_reset(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(&wf_rt.workers[1]);
+	machine_queue(&wf_rt.workers[0], machine_thread(sleep_short, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(hold, NULL));
+}
+
+/* To a worker that may be about to sleep, by one who goes on. */
+static void send_and_hold(void *arg)
+{
+	wf_worker_ready_on(&wf_rt.workers[1], arg);
+	(void)model_wait(never, NULL, WF_NEVER);
+}
+
+static void setup_sent(void)
+{
+	struct wf_thread *t;
+
+	machine_reset(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(&wf_rt.workers[1]);
+	t = work();
+	machine_queue(&wf_rt.workers[0], machine_thread(send_and_hold, t));
+}
+
+static uint32_t nr_submitted;
+
+static bool are_two_idle(void *arg)
+{
+	return wf_rt.nr_idle >= 2 || nr_submitted;
+}
+
+static void submit_to_sleepers(void *arg)
+{
+	(void)model_wait(are_two_idle, NULL, WF_NEVER);
+	nr_submitted++;
+	submit(arg);
+}
+
+/* Of two that come at once the first keeps its worker: who finds it has to wake somebody for the other. */
+static void setup_held(void)
+{
+	struct wf_thread *t;
+
+	machine_reset(2);
+	nr_submitted = 0;
+	t = machine_thread(hold, NULL);
+	t->home = &wf_rt.workers[0];
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(&wf_rt.workers[1]);
+	machine_stranger(submit_to_sleepers, t);
+	machine_stranger(submit_to_sleepers, work());
+}
+
 #define MODEL(name, b)                                                                             \
 	static const struct model name = {                                                         \
 		.setup = setup_##name, .check = machine_check, .bound = (b), .walks = 20000        \
@@ -209,6 +271,9 @@ MODEL(beside_peer, 2);
 MODEL(event_for_another, 1);
 MODEL(timers, 1);
 MODEL(two_timers, 1);
+MODEL(first_timer, 1);
+MODEL(sent, 2);
+static const struct model held = { .setup = setup_held, .check = machine_check, .bound = 1 };
 MODEL(three_strangers, 1);
 MODEL(event, 3);
 
@@ -255,6 +320,21 @@ TEST(a_thread_sent_to_where_it_ran_last_is_not_left_there)
 TEST(timers_wake_sleepers_and_leave_no_token)
 {
 	model_verify(&timers);
+}
+
+TEST(the_first_timer_is_told_to_who_sleeps)
+{
+	model_verify(&first_timer);
+}
+
+TEST(a_thread_sent_to_a_worker_that_goes_to_sleep_runs)
+{
+	model_verify(&sent);
+}
+
+TEST(who_finds_work_wakes_another_for_the_rest)
+{
+	model_verify(&held);
 }
 
 TEST(two_first_timers_at_once_leave_no_token)

@@ -138,6 +138,83 @@ static void setup_one(void)
 	(void)machine_door(retake, NULL);
 }
 
+/* A call that ends just as its worker is taken. */
+static bool is_in_call, is_retaking, has_retaken;
+
+static bool may_retake(void *arg)
+{
+	return is_in_call;
+}
+
+static bool may_return(void *arg)
+{
+	return is_retaking;
+}
+
+static bool may_end(void *arg)
+{
+	return has_retaken;
+}
+
+static void call_until_retake(void *arg)
+{
+	wf_call_enter(false);
+	is_in_call = true;
+	(void)model_wait(may_return, NULL, WF_NEVER);
+	wf_call_leave();
+	(void)model_wait(may_end, NULL, WF_NEVER);
+	expect_carried();
+}
+
+static void retake_in_call(void *arg)
+{
+	(void)model_wait(may_retake, NULL, WF_NEVER);
+	is_retaking = true;
+	retake(NULL);
+	has_retaken = true;
+}
+
+static void setup_met(void)
+{
+	machine_reset(1);
+	is_in_call = is_retaking = has_retaken = false;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(call_until_retake, NULL));
+	(void)machine_door(retake_in_call, NULL);
+}
+
+/* The worker that is asked for is another's by now, and its kernel thread in a call again, with another worker. */
+static void call_with_another(void *arg)
+{
+	bool is_worker_0;
+
+	wf_call_enter(false);
+	is_in_call = true;
+	(void)model_wait(may_return, NULL, WF_NEVER);
+	wf_call_leave();
+	is_worker_0 = wf_self_kthread()->worker == &wf_rt.workers[0];
+	wf_call_enter(true);
+	if (is_worker_0)
+		(void)model_wait(is_carried_by_another, wf_self_kthread(), WF_NEVER);
+	wf_call_leave();
+	wf_call_enter(false);
+	(void)model_wait(may_end, NULL, WF_NEVER);
+	wf_call_leave();
+	expect_carried();
+}
+
+static void setup_late(void)
+{
+	machine_reset(2);
+	is_in_call = is_retaking = has_retaken = false;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(call_with_another, NULL));
+	machine_stranger(submit_to_vacant, machine_thread(compute, NULL));
+	(void)machine_door(retake_in_call, NULL);
+}
+
 static void setup_three(void)
 {
 	machine_reset(2);
@@ -153,8 +230,10 @@ static const struct model wanted = { .setup = setup_wanted, .check = machine_che
 static const struct model wanted_by_two = {
 	.setup = setup_wanted_by_two, .check = machine_check, .bound = 1, .walks = 200000
 };
+static const struct model met = { .setup = setup_met, .check = machine_check, .bound = 1 };
+static const struct model late = { .setup = setup_late, .check = machine_check, .bound = 1 };
 static const struct model three = {
-	.setup = setup_three, .check = machine_check, .bound = 1, .walks = 200000
+	.setup = setup_three, .check = machine_check, .bound = 1, .walks = 50000
 };
 
 TEST(a_worker_taken_during_a_call_is_kept_by_one)
@@ -164,7 +243,13 @@ TEST(a_worker_taken_during_a_call_is_kept_by_one)
 
 TEST(a_retake_that_comes_late_takes_what_is_there_now)
 {
+	model_verify(&late);
 	model_verify(&three);
+}
+
+TEST(a_call_that_ends_as_its_worker_is_taken_waits_for_that)
+{
+	model_verify(&met);
 }
 
 TEST(who_has_handed_its_worker_on_is_not_disturbed_for_it)

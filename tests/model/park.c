@@ -124,6 +124,13 @@ static void setup_interrupted(void)
 	machine_stranger(interrupt, NULL);
 }
 
+static void setup_uninterruptible(void)
+{
+	begin(park_uninterrupted);
+	machine_stranger(wake, NULL);
+	machine_stranger(interrupt, NULL);
+}
+
 static void setup_deadline(void)
 {
 	begin(park_until_deadline_twice);
@@ -147,6 +154,15 @@ static void check(void)
 			"a waker won and the thread did not hear of it, or the other way round");
 }
 
+static void check_uninterruptible(void)
+{
+	check();
+	model_expect(!nr_reasons[WF_WAKE_INTERRUPTED], "a wait was interrupted that must not be");
+}
+
+static const struct model uninterruptible = { .setup = setup_uninterruptible,
+					      .check = check_uninterruptible,
+					      .bound = 2 };
 static const struct model wakers = { .setup = setup_wakers, .check = check, .bound = 3 };
 static const struct model interrupted = { .setup = setup_interrupted, .check = check, .bound = 2 };
 static const struct model deadline = { .setup = setup_deadline, .check = check, .bound = 2 };
@@ -160,6 +176,11 @@ TEST(one_of_two_wakers_wins)
 TEST(a_waker_and_a_signal_are_one_wake)
 {
 	model_verify(&interrupted);
+}
+
+TEST(a_wait_that_is_not_for_signals_is_not_ended_by_one)
+{
+	model_verify(&uninterruptible);
 }
 
 TEST(a_waker_and_a_deadline_are_one_wake)

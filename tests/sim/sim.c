@@ -337,12 +337,14 @@ static void yields_alone(void *arg)
 /* Who ran, in order. */
 static char turns[8];
 static size_t nr_turns;
+static const char *order; /* as it is to be */
 
 /* With a door that only sleeps; what takes turns is queued next. */
 static void setup_one_worker(void)
 {
 	machine_reset(1);
 	nr_turns = 0;
+	order = "hw12";
 	(void)machine_kthread(&wf_rt.workers[0]);
 	(void)machine_door(sleeps_at_door, NULL);
 }
@@ -426,6 +428,21 @@ static void wakes_helper(void *name)
 	takes_turn(name);
 }
 
+static void yields_once(void *name)
+{
+	wf_yield();
+	takes_turn(name);
+}
+
+static void setup_yields_once(void)
+{
+	setup_one_worker();
+	order = "12y";
+	machine_queue(&wf_rt.workers[0], machine_thread(yields_once, "y"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "1"));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_turn, "2"));
+}
+
 static void setup_gives_way(void)
 {
 	setup_one_worker();
@@ -439,7 +456,14 @@ static void check_turns(void)
 {
 	machine_check();
 	turns[nr_turns] = 0;
-	model_expect(!strcmp(turns, "hw12"), turns);
+	model_expect(!strcmp(turns, order), turns);
+}
+
+static const struct model yielding_once = { .setup = setup_yields_once, .check = check_turns };
+
+TEST(a_thread_that_yields_goes_behind_those_that_are_ready)
+{
+	model_verify_walk(&yielding_once, 100);
 }
 
 static const struct model giving_way = { .setup = setup_gives_way, .check = check_turns };

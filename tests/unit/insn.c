@@ -7,6 +7,87 @@
 
 #include <dlfcn.h>
 
+/* What libc has few or none of. */
+static const struct row {
+	const char *name;
+	uint8_t code[15];
+	int len; /* 0: refused */
+	int writes_eax;
+	int64_t constant; /* in eax; -1: none */
+} rows[] = {
+	{ "test $1,%al, as /0", { 0xf6, 0xc0, 1 }, 3, 0, -1 },
+	{ "test $1,%al, as /1", { 0xf6, 0xc8, 1 }, 3, 0, -1 },
+	{ "not %al", { 0xf6, 0xd0 }, 2, 1, -1 },
+	{ "neg %cl", { 0xf6, 0xd9 }, 2, 0, -1 },
+	{ "mul %cl", { 0xf6, 0xe1 }, 2, 1, -1 },
+	{ "test $1,%eax, as /1", { 0xf7, 0xc8, 1, 0, 0, 0 }, 6, 0, -1 },
+	{ "test $1,%ax", { 0x66, 0xf7, 0xc0, 1, 0 }, 5, 0, -1 },
+	{ "test $1,%rax", { 0x48, 0xf7, 0xc0, 1, 0, 0, 0 }, 7, 0, -1 },
+	{ "idiv %ecx", { 0xf7, 0xf9 }, 2, 1, -1 },
+	{ "mov $60,%eax", { 0xb8, 60, 0, 0, 0 }, 5, 1, 60 },
+	{ "mov $60,%r8d", { 0x41, 0xb8, 60, 0, 0, 0 }, 6, 0, -1 },
+	{ "mov $60,%ax", { 0x66, 0xb8, 60, 0 }, 4, 1, -1 },
+	{ "mov $60,%rax", { 0x48, 0xb8, 60, 0, 0, 0, 0, 0, 0, 0 }, 10, 1, -1 },
+	{ "mov $60,%rax, sign-extended", { 0x48, 0xc7, 0xc0, 60, 0, 0, 0 }, 7, 1, 60 },
+	{ "mov $60,%r8", { 0x49, 0xc7, 0xc0, 60, 0, 0, 0 }, 7, 0, -1 },
+	{ "mov $60,%ecx", { 0xb9, 60, 0, 0, 0 }, 5, 0, -1 },
+	{ "xor %eax,%eax", { 0x31, 0xc0 }, 2, 1, 0 },
+	{ "xor %r8d,%eax", { 0x44, 0x31, 0xc0 }, 3, 1, -1 },
+	{ "xor %r8d,%r8d", { 0x45, 0x31, 0xc0 }, 3, 0, -1 },
+	{ "mov %al,%spl", { 0x40, 0x88, 0xc4 }, 3, 0, -1 },
+	{ "mov %al,%ah", { 0x88, 0xc4 }, 2, 1, -1 },
+	{ "mov 8(%rsp),%eax", { 0x8b, 0x44, 0x24, 8 }, 4, 1, -1 },
+	{ "mov 0x100(,%rax,8),%ecx", { 0x8b, 0x0c, 0xc5, 0, 1, 0, 0 }, 7, 0, -1 },
+	{ "mov 0x100(%r13),%eax", { 0x41, 0x8b, 0x85, 0, 1, 0, 0 }, 7, 1, -1 },
+	{ "mov 0(%rip),%eax", { 0x8b, 0x05, 0, 0, 0, 0 }, 6, 1, -1 },
+	{ "movabs 0x1,%eax", { 0xa1, 1, 0, 0, 0, 0, 0, 0, 0 }, 9, 1, -1 },
+	{ "the same with a short address", { 0x67, 0xa1, 1, 0, 0, 0 }, 6, 1, -1 },
+	{ "enter $16,$1", { 0xc8, 16, 0, 1 }, 4, 1, -1 },
+	{ "cmp $1,%eax", { 0x83, 0xf8, 1 }, 3, 0, -1 },
+	{ "add $1,%eax", { 0x83, 0xc0, 1 }, 3, 1, -1 },
+	{ "xchg %rax,%r8", { 0x49, 0x90 }, 2, 1, -1 },
+	{ "nop", { 0x90 }, 1, 0, -1 },
+	{ "pop %rax", { 0x58 }, 1, 1, -1 },
+	{ "pop %r8", { 0x41, 0x58 }, 2, 0, -1 },
+	{ "setne %al", { 0x0f, 0x95, 0xc0 }, 3, 1, -1 },
+	{ "cmove %ecx,%eax", { 0x0f, 0x44, 0xc1 }, 3, 1, -1 },
+	{ "movd %xmm0,%eax", { 0x66, 0x0f, 0x7e, 0xc0 }, 4, 1, -1 },
+	{ "movq %xmm1,%xmm0", { 0xf3, 0x0f, 0x7e, 0xc1 }, 4, 0, -1 },
+	{ "pshufb", { 0x66, 0x0f, 0x38, 0x00, 0xc1 }, 5, 1, -1 },
+	{ "palignr", { 0x66, 0x0f, 0x3a, 0x0f, 0xc1, 4 }, 6, 1, -1 },
+	{ "vzeroupper", { 0xc5, 0xf8, 0x77 }, 3, 1, -1 },
+	{ "vpshufd $1", { 0xc5, 0xf9, 0x70, 0xc1, 1 }, 5, 1, -1 },
+	{ "vpermq $1", { 0xc4, 0xe3, 0xfd, 0x00, 0xc1, 1 }, 6, 1, -1 },
+	{ "vmovdqu64 (%rax),%zmm0", { 0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x00 }, 6, 1, -1 },
+	{ "je, with the size of its operand changed", { 0x66, 0x0f, 0x84, 0, 0, 0, 0 }, 0, 0, -1 },
+	{ "pop by AMD's XOP", { 0x8f, 0xe8, 0, 0 }, 0, 0, -1 },
+	{ "in", { 0xe4, 0x60 }, 0, 0, -1 },
+	{ "a REX behind which nothing is", { 0x48 }, 0, 0, -1 },
+};
+
+TEST(what_is_rare_is_known)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		const uint8_t *end = r->code + (r->len ? (size_t)r->len : sizeof(r->code));
+		struct wf_insn insn;
+		int len;
+
+		if (i + 1 == sizeof(rows) / sizeof(rows[0]))
+			end = r->code + 1;
+		len = wf_insn_decode(r->code, end, &insn);
+		if (!CHECK_EQ(len, r->len))
+			tap_note("%s", r->name);
+		if (len != r->len || !len)
+			continue;
+		if (!CHECK_EQ(wf_insn_may_write_eax(&insn), r->writes_eax) ||
+		    !CHECK_EQ(wf_insn_eax_constant(r->code, &insn), r->constant))
+			tap_note("%s", r->name);
+		if (!CHECK_EQ(wf_insn_decode(r->code, end - 1, &insn), 0))
+			tap_note("%s, without its last byte", r->name);
+	}
+}
+
 #if __has_include(<capstone/capstone.h>)
 #include <capstone/capstone.h>
 

@@ -75,8 +75,13 @@ TEST(removing_twice_does_no_harm)
 	wf_list_push_tail(&list, &b.link);
 	wf_list_push_tail(&list, &c.link);
 	wf_list_remove(&b.link);
+	CHECK(wf_list_is_empty(&b.link));
 	wf_list_remove(&b.link);
 	CHECK_STR_EQ(names(&list), "ac");
+	/* nor when others have come to where it was */
+	wf_list_insert_before(&c.link, &d.link);
+	wf_list_remove(&b.link);
+	CHECK_STR_EQ(names(&list), "adc");
 }
 
 TEST(a_splice_moves_everything_to_the_tail)

@@ -146,6 +146,161 @@ TEST(every_site_of_libc_has_a_window)
 	wf_sites_free(&list);
 }
 
+/* A module of our own, in which no table tells where functions are. */
+#define MODULE_BYTES 16384u
+#define AT                                                                                         \
+	8192u /* of the piece with the system call; decoded is what lies within some 1,000 bytes of it */
+
+static uint8_t module_code[MODULE_BYTES];
+
+static bool all_but_exit(int nr)
+{
+	return nr != __NR_exit;
+}
+
+static void put_code(size_t at, const char *code, size_t len)
+{
+	memcpy(module_code + at, code, len);
+}
+
+/* What is found in piece, of len bytes, with other at from it, which nobody decodes. */
+static void find_in(const char *piece, size_t len, struct wf_gate_counts *c, struct wf_site *out)
+{
+	ElfW(Phdr) ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = MODULE_BYTES };
+	struct dl_phdr_info m = { .dlpi_addr = (uintptr_t)module_code,
+				  .dlpi_phdr = &ph,
+				  .dlpi_phnum = 1 };
+	struct wf_site_list list;
+
+	put_code(AT, piece, len);
+	*out = (struct wf_site){ 0 };
+	if (!CHECK_EQ(wf_sites_find(&m, &(struct wf_scan_wish){ .wanted = all_but_exit }, c, &list),
+		      0))
+		return;
+	if (list.nr)
+		*out = list.sites[0];
+	wf_sites_free(&list);
+	memset(module_code, 0x90, sizeof(module_code));
+}
+
+#define FIND(piece, c, out) find_in(piece, sizeof(piece) - 1, c, out)
+
+TEST(a_number_is_one_that_is_moved_to_eax)
+{
+	static const struct {
+		char code[16];
+		int len, nr, is_wanted;
+	} rows[] = {
+		{ "\xb8\x27\0\0\0\x0f\x05\xc3", 8, 0x27, 1 },           /* mov $39,%eax */
+		{ "\xb8\x3c\0\0\0\x0f\x05\xc3", 8, 60, 0 },             /* mov $60,%eax */
+		{ "\x41\xb8\x3c\0\0\0\x0f\x05\xc3", 9, -1, 1 },         /* mov $60,%r8d */
+		{ "\xb9\x3c\0\0\0\x0f\x05\xc3", 8, -1, 1 },             /* mov $60,%ecx */
+		{ "\x48\xc7\xc0\x3c\0\0\0\x0f\x05\xc3", 10, 60, 0 },    /* mov $60,%rax */
+		{ "\x31\xc0\x0f\x05\x48\x3d\0\xf0\xff\xff", 10, 0, 1 }, /* xor %eax,%eax */
+		{ "\xb8\x3c\0\0\0\x89\xd8\x0f\x05\xc3", 10, -1, 1 },    /* then mov %ebx,%eax */
+		{ "\xb8\x27\0\0\0\x89\xde\x0f\x05\xc3", 10, 0x27, 1 },  /* then mov %ebx,%esi */
+	};
+
+	memset(module_code, 0x90, sizeof(module_code));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct wf_gate_counts c = { 0 };
+		struct wf_site site;
+
+		find_in(rows[i].code, (size_t)rows[i].len, &c, &site);
+		/* Code of which no table knows may be data: there only a number makes it likely. */
+		CHECK_EQ(c.doubtful, rows[i].nr < 0);
+		CHECK_EQ(c.found, rows[i].nr >= 0);
+		CHECK_EQ(c.wanted, rows[i].nr >= 0 && rows[i].is_wanted);
+		if (c.wanted && !c.left)
+			CHECK_EQ(site.nr, rows[i].nr);
+	}
+}
+
+/* `mov $39,%eax; syscall; ret`: only both together are long enough for a jump. */
+#define SHORT_PIECE "\xb8\x27\0\0\0\x0f\x05\xc3"
+#define SYSCALL_AT (AT + 5)
+
+TEST(no_jump_lands_inside_a_window)
+{
+	static const struct {
+		char code[4];
+		int len, width; /* of the displacement */
+	} jumps[] = {
+		{ "\xe9", 1, 4 },     /* jmp */
+		{ "\x0f\x84", 2, 4 }, /* je */
+		{ "\x0f\x8f", 2, 4 }, /* jg */
+		{ "\xeb", 1, 1 },     /* jmp, short */
+		{ "\x75", 1, 1 },     /* jne, short */
+		{ "\xe3", 1, 1 },     /* jrcxz */
+	};
+	/* From code that is decoded and from what is not, before and behind; at the ends of what is searched, too. */
+	static const size_t from[] = { AT - 100, AT + 64, 64, AT + 5000, 8, MODULE_BYTES - 6 };
+	/* And into the window, or to its ends, where a jump does no harm. */
+	static const struct {
+		size_t to;
+		int forbids;
+	} targets[] = { { SYSCALL_AT, 1 }, { AT, 0 }, { SYSCALL_AT + 2, 0 } };
+
+	memset(module_code, 0x90, sizeof(module_code));
+	for (size_t j = 0; j < sizeof(jumps) / sizeof(jumps[0]); j++)
+		for (size_t f = 0; f < sizeof(from) / sizeof(from[0]); f++)
+			for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); t++) {
+				struct wf_gate_counts c = { 0 };
+				struct wf_site site;
+				size_t len = (size_t)(jumps[j].len + jumps[j].width);
+				int32_t rel = (int32_t)(targets[t].to - (from[f] + len));
+
+				if (from[f] + len > MODULE_BYTES ||
+				    (jumps[j].width == 1 && (rel < -128 || rel > 127)))
+					continue;
+				put_code(from[f], jumps[j].code, (size_t)jumps[j].len);
+				memcpy(module_code + from[f] + jumps[j].len, &rel,
+				       (size_t)jumps[j].width);
+				FIND(SHORT_PIECE, &c, &site);
+				if (!CHECK_EQ(c.left, targets[t].forbids))
+					tap_note("jump %zu from %zu to %zu", j, from[f],
+						 targets[t].to);
+				if (!targets[t].forbids)
+					CHECK_EQ(site.window, (uintptr_t)module_code + AT);
+			}
+}
+
+TEST(a_window_is_the_smallest_that_is_long_enough)
+{
+	static const struct {
+		char code[24];
+		int len, before, window_len; /* 0: there is none */
+	} rows[] = {
+		{ "\xb8\x27\0\0\0\x0f\x05\xc3", 8, 5, 7 },
+		/* what follows can move, and nothing before is needed */
+		{ "\xb8\x27\0\0\0\x0f\x05\x48\x3d\0\xf0\xff\xff\xc3", 14, 0, 8 },
+		/* a jump, a call and a return cannot */
+		{ "\x31\xc0\x0f\x05\x75\0\xc3", 7, -1, 0 },
+		{ "\x31\xc0\x0f\x05\xe8\0\0\0\0\xc3", 10, -1, 0 },
+		{ "\x31\xc0\x0f\x05\xc3\x90\x90", 7, -1, 0 },
+		/* two small ones before */
+		{ "\x89\xfe\x31\xc0\x0f\x05\xc3", 7, 4, 6 },
+		/* what is relative to itself cannot move: lea 0(%rip),%rdi */
+		{ "\x48\x8d\x3d\0\0\0\0\x31\xc0\x0f\x05\xc3", 12, 9, 11 },
+	};
+
+	memset(module_code, 0x90, sizeof(module_code));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct wf_gate_counts c = { 0 };
+		struct wf_site site;
+
+		/* alone: what comes before ends the flow */
+		put_code(AT - 1, "\xc3", 1);
+		find_in(rows[i].code, (size_t)rows[i].len, &c, &site);
+		CHECK_EQ(c.found, 1);
+		CHECK_EQ(c.left, !rows[i].window_len);
+		if (!rows[i].window_len || c.left)
+			continue;
+		CHECK_EQ(site.addr - site.window, rows[i].before);
+		CHECK_EQ(site.window_len, rows[i].window_len);
+	}
+}
+
 TEST(modules_given_by_name_are_scanned)
 {
 	char *names = getenv("WEFT_TEST_MODULES");

@@ -113,6 +113,23 @@ TEST(slab_objects_are_apart_and_reused_last_first)
 	CHECK_EQ(slab.nr_made, NR);
 }
 
+TEST(slab_objects_that_fill_no_chunk_exactly_are_apart)
+{
+	static struct wf_slab slab;
+	static char *objects[NR];
+	int nr_bad = 0;
+
+	wf_slab_init(&slab, 8 * 300);
+	for (int i = 0; i < NR; i++) {
+		objects[i] = wf_slab_get(&slab);
+		memset(objects[i], i, 8 * 300);
+		nr_bad += objects[i] + 8 * 300 > slab.fresh_end;
+	}
+	for (int i = 0; i < NR; i++)
+		nr_bad += objects[i][0] != (char)i || objects[i][8 * 300 - 1] != (char)i;
+	CHECK_EQ(nr_bad, 0);
+}
+
 TEST(slab_serves_objects_larger_than_its_chunks)
 {
 	static struct wf_slab slab;

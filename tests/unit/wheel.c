@@ -131,6 +131,9 @@ TEST(a_cancelled_timer_does_not_fire)
 	CHECK(!entries[0].has_fired);
 	cancel(&entries[1]);
 	CHECK_EQ(wheel.nr, 0);
+	(void)add(&entries[0], now + 1000);
+	cancel(&entries[0]);
+	CHECK_EQ(wheel.next, WF_NEVER);
 }
 
 TEST(every_level_gives_its_timers_back)
