@@ -74,7 +74,10 @@ long lx_cpuclock_sleep(struct lx_thread *t, int64_t at, void *remaining)
 	for (;;) {
 		int64_t left = at - wf_account_cpu_ns(&t->base);
 
-		/* Whoever waits for a thread that has ended waits for ever; the kernel wakes it. */
+		/*
+		 * Linux lets who waits on the clock of a thread that has ended sleep until a signal comes. Here the wait ends
+		 * at the next look: whether the time had come before the end is not known any more.
+		 */
 		if (left <= 0 || lx_by_tid(tid) != t)
 			return 0;
 		/* No thread uses more than all of one processor: it cannot come sooner. */

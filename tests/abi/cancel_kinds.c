@@ -4,7 +4,7 @@
  * a mutex is no cancellation point, keys are destroyed.
  */
 #include <semaphore.h>
-#include "check.h"
+#include "tasks.h"
 
 static int is_ready, go, cleaned, destroyed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -85,6 +85,71 @@ static pthread_t begin(void *(*fn)(void *))
 	return t;
 }
 
+/* Another process could post these: nothing but the kernel can wait for them. */
+#define NR_SHARED 24
+#define ROUNDS 100
+
+static sem_t shared;
+static int nr_waiting, nr_taken;
+
+static void *waits_for_shared(void *arg)
+{
+	pthread_cleanup_push(cleans, NULL);
+	ADD(&nr_waiting, 1);
+	while (sem_wait(&shared) == -1)
+		CHECK_EQ(errno, EINTR);
+	ADD(&nr_taken, 1);
+	pthread_cleanup_pop(0);
+	return arg;
+}
+
+static void cancel_shared(void)
+{
+	pthread_t t[NR_SHARED];
+
+	for (int i = 0; i < NR_SHARED; i++)
+		t[i] = start(waits_for_shared, NULL);
+	while (LOAD(&nr_waiting) < NR_SHARED)
+		sched_yield();
+	let_others_block();
+	CHECK(!waits_in_ring() || nr_kernel_threads() < NR_SHARED / 2);
+	for (int i = 0; i < NR_SHARED; i++)
+		CHECK_PT(pthread_cancel(t[i]));
+	for (int i = 0; i < NR_SHARED; i++)
+		CHECK(join(t[i]) == PTHREAD_CANCELED);
+	CHECK_EQ(cleaned, NR_SHARED);
+	/* nothing of them waits any more */
+	CHECK_SYS(sem_post(&shared));
+	CHECK_SYS(sem_wait(&shared));
+	CHECK_EQ(nr_taken, 0);
+}
+
+/* Either it was cancelled, or it took what was posted. */
+static void cancel_and_post(void)
+{
+	int value = 0, nr_cancelled = 0;
+
+	nr_taken = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t t[4];
+
+		STORE(&nr_waiting, 0);
+		for (int k = 0; k < 4; k++)
+			t[k] = start(waits_for_shared, NULL);
+		while (LOAD(&nr_waiting) < 4)
+			sched_yield();
+		for (int k = 0; k < 4; k++) {
+			CHECK_PT(pthread_cancel(t[k]));
+			CHECK_SYS(sem_post(&shared));
+		}
+		for (int k = 0; k < 4; k++)
+			nr_cancelled += join(t[k]) == PTHREAD_CANCELED;
+	}
+	CHECK_SYS(sem_getvalue(&shared, &value));
+	CHECK_EQ(nr_taken + nr_cancelled, 4 * ROUNDS);
+	CHECK_EQ(nr_taken + value, 4 * ROUNDS);
+}
+
 int main(void)
 {
 	sem_init(&sem, 0, 0);
@@ -125,5 +190,12 @@ int main(void)
 	CHECK(join(t) == PTHREAD_CANCELED);
 	CHECK_EQ(cleaned, 1);
 	ok("oneself");
+
+	cleaned = 0;
+	CHECK_SYS(sem_init(&shared, 1, 0));
+	cancel_shared();
+	ok("waiting for what other processes may post");
+	cancel_and_post();
+	ok("cancelled and posted at once");
 	return finish();
 }

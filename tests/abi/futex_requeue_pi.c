@@ -73,6 +73,54 @@ static void broadcasts(bool owns)
 		disown(&lock);
 }
 
+static int nr_back, nr_failed;
+
+static void *waits_once(void *arg)
+{
+	long ret = futex(&sequence, FUTEX_WAIT_REQUEUE_PI_PRIVATE, LOAD(&sequence), NULL, &lock, 0);
+
+	CHECK_EQ(ret, 0);
+	if (ret != 0) {
+		ADD(&nr_failed, 1);
+		return NULL;
+	}
+	CHECK_EQ(LOAD(&lock) & FUTEX_TID_MASK, syscall(SYS_gettid));
+	ADD(&nr_back, 1);
+	disown(&lock);
+	return arg;
+}
+
+/* All of them go over to the lock, nobody comes back before it is free, and then one after the other, owning it. */
+static void move_all(int at_once)
+{
+	pthread_t t[NR];
+
+	nr_back = 0;
+	own(&lock);
+	for (int i = 0; i < NR; i++)
+		t[i] = start(waits_once, NULL);
+	for (int moved = 0; moved + LOAD(&nr_failed) < NR; sched_yield()) {
+		long ret = futex(&sequence, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1,
+				 (void *)(uintptr_t)(at_once ? NR : 0), &lock, LOAD(&sequence));
+
+		CHECK_SYS(ret);
+		CHECK(at_once || ret <= 1);
+		if (ret > 0)
+			moved += (int)ret;
+	}
+	CHECK_EQ(futex(&sequence, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, (void *)(uintptr_t)NR, &lock,
+		       LOAD(&sequence)),
+		 0);
+	let_others_block();
+	CHECK_EQ(LOAD(&nr_back), 0);
+	CHECK_EQ(LOAD(&lock) & FUTEX_TID_MASK, syscall(SYS_gettid));
+	disown(&lock);
+	for (int i = 0; i < NR; i++)
+		join(t[i]);
+	CHECK_EQ(nr_back, NR);
+	CHECK_EQ(lock, 0);
+}
+
 static void *expires(void *arg)
 {
 	struct timespec soon;
@@ -111,6 +159,9 @@ int main(void)
 	CHECK_PT(pthread_create(&t[0], NULL, expires, NULL));
 	join(t[0]);
 	ok("errors and a time-out");
+	move_all(1);
+	move_all(0);
+	ok("all are moved, and none comes back without the lock");
 	for (int i = 0; i < NR; i++)
 		CHECK_PT(pthread_create(&t[i], NULL, waits, NULL));
 	for (int i = 0; LOAD(&nr_woken) < NR * ROUNDS; i++) {

@@ -23,6 +23,69 @@ static void on_chld(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+static volatile sig_atomic_t nr_told;
+static siginfo_t told;
+
+static void on_one(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	told = *info;
+	nr_told++;
+}
+
+/*
+ * Nothing but the signal ends the wait: in sigsuspend() where it is blocked otherwise, or in a long sleep. It tells who ended
+ * and how.
+ */
+static void *is_told(void *by_sleep)
+{
+	const struct timespec hour = { 3600, 0 };
+	sigset_t chld, none;
+
+	sigemptyset(&none);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	for (int i = 0; i < 6; i++) {
+		int status = 0, fds[2];
+		char c = 'x';
+		pid_t pid;
+
+		if (!by_sleep)
+			CHECK_PT(pthread_sigmask(SIG_BLOCK, &chld, NULL));
+		nr_told = 0;
+		CHECK_SYS(pipe(fds));
+		pid = fork();
+		if (pid == 0) {
+			if (read(fds[0], &c, 1) != 1)
+				_exit(99);
+			if (i % 2)
+				_exit(40 + i);
+			signal(SIGTERM, SIG_DFL);
+			raise(SIGTERM);
+		}
+		CHECK_SYS(pid);
+		CHECK_EQ(write(fds[1], &c, 1), 1);
+		while (!nr_told) {
+			if (by_sleep)
+				CHECK(nanosleep(&hour, NULL) == -1 && errno == EINTR);
+			else
+				CHECK_ERRNO(sigsuspend(&none), EINTR);
+		}
+		CHECK_EQ(nr_told, 1);
+		CHECK_EQ(told.si_pid, pid);
+		CHECK_EQ(told.si_uid, getuid());
+		CHECK_EQ(told.si_code, i % 2 ? CLD_EXITED : CLD_KILLED);
+		CHECK_EQ(told.si_status, i % 2 ? 40 + i : SIGTERM);
+		CHECK_EQ(waitpid(pid, &status, WNOHANG), pid);
+		if (!by_sleep)
+			CHECK_PT(pthread_sigmask(SIG_UNBLOCK, &chld, NULL));
+		close(fds[0]);
+		close(fds[1]);
+	}
+	return NULL;
+}
+
 static int nr_codes[CLD_CONTINUED + 1];
 
 static void counts_codes(int sig, siginfo_t *info, void *context)
@@ -95,6 +158,18 @@ int main(void)
 	CHECK_EQ(sum, NR * (NR + 1) / 2);
 	CHECK_EQ(last_code, CLD_EXITED);
 	ok("a handler reaps 20 children of 20 threads");
+
+	sa.sa_sigaction = on_one;
+	CHECK_SYS(sigaction(SIGCHLD, &sa, NULL));
+	sigset_t chld, old;
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	is_told(NULL);
+	/* only that thread takes it */
+	CHECK_PT(pthread_sigmask(SIG_BLOCK, &chld, &old));
+	join(start(is_told, NULL));
+	CHECK_PT(pthread_sigmask(SIG_SETMASK, &old, NULL));
+	ok("sigsuspend until a child ends");
 
 	signal(SIGCHLD, SIG_IGN);
 	for (int i = 0; i < 5; i++)

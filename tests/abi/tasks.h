@@ -45,6 +45,49 @@ static inline int read_ids(const char *path, const char *field, int ids[NR_IDS])
 	return found;
 }
 
+/* How many kernel threads this process has: a child sees them all. */
+static inline int nr_kernel_threads(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char path[64];
+		struct dirent *entry;
+		int nr = 0;
+		DIR *dir;
+
+		snprintf(path, sizeof(path), "/proc/%d/task", getppid());
+		dir = opendir(path);
+		while (dir && (entry = readdir(dir)))
+			nr += entry->d_name[0] != '.';
+		_exit(nr < 255 ? nr : 255);
+	}
+	CHECK_SYS(pid);
+	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		;
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Are all such waits to be made in a ring of io_uring, on a kernel that has what that takes? */
+static inline int waits_in_ring(void)
+{
+	const char *mode = getenv("WEFT_IO_URING");
+	char params[256] = { 0 };
+	struct utsname name;
+	int major = 0, minor = 0, fd;
+
+	if (!is_under_weft() || !mode || strcmp(mode, "always") != 0 || uname(&name) != 0 ||
+	    sscanf(name.release, "%d.%d", &major, &minor) != 2 || major < 6 ||
+	    (major == 6 && minor < 7))
+		return 0;
+	fd = (int)syscall(SYS_io_uring_setup, 1, params);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static inline void check_tasks_of(int process, const char *field, const int want[NR_IDS])
 {
 	char path[300];

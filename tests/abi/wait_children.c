@@ -2,7 +2,7 @@
 /*
  * waitpid and waitid from threads: one child each, 50 at once, WNOHANG, WNOWAIT, signals, ECHILD.
  */
-#include "check.h"
+#include "tasks.h"
 
 #define NR 50
 
@@ -50,6 +50,43 @@ static void *waits_for_any(void *arg)
 	return (void *)sum;
 }
 
+static int hold[2], nr_waiting;
+
+static void *waits_for_held(void *arg)
+{
+	int status = -1;
+	pid_t pid = fork();
+	char c;
+
+	if (pid == 0) {
+		close(hold[1]);
+		_exit((int)read(hold[0], &c, 1));
+	}
+	CHECK_SYS(pid);
+	ADD(&nr_waiting, 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	return arg;
+}
+
+/* More than may hold a kernel thread each, where a ring takes them. */
+static void wait_together(void)
+{
+	pthread_t t[NR];
+
+	CHECK_SYS(pipe(hold));
+	for (int i = 0; i < NR; i++)
+		t[i] = start(waits_for_held, NULL);
+	while (LOAD(&nr_waiting) < NR)
+		sched_yield();
+	let_others_block();
+	CHECK(!waits_in_ring() || nr_kernel_threads() < NR / 2);
+	close(hold[1]); /* the last of it: none of the children has it any more */
+	for (int i = 0; i < NR; i++)
+		join(t[i]);
+	close(hold[0]);
+}
+
 int main(void)
 {
 	pthread_t t[NR];
@@ -63,6 +100,9 @@ int main(void)
 	for (int i = 0; i < NR; i++)
 		join(t[i]);
 	ok("50 threads with a child each");
+
+	wait_together();
+	ok("50 threads whose children all live");
 
 	for (int i = 1; i <= NR; i++)
 		make_child(i);

@@ -174,8 +174,19 @@ class TapResult(unittest.TestResult):
         self.say(False, test)
 
 
-def main(module="__main__"):
+def cases(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from cases(test)
+        else:
+            yield test
+
+
+def main(module="__main__", only=()):
+    """only: parts of names; those tests whose name contains one of them."""
     tests = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[module])
+    if only:
+        tests = unittest.TestSuite(t for t in cases(tests) if any(part in t.id() for part in only))
     print(f"1..{tests.countTestCases()}", flush=True)
     result = TapResult()
     tests.run(result)

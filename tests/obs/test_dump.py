@@ -132,8 +132,10 @@ class Dump(ObsTest):
         v = self.victim(deadlock=True)
         dump = self.look(v.pid)
         threads = by_name(dump)
-        self.assertEqual([sorted(c) for c in dump["deadlocks"]],
-                         [sorted([threads["left"]["tid"], threads["right"]["tid"]])])
+        circles = [("left", "right"), ("joins", "joined")]  # and not who only waits for one of them
+        self.assertEqual(sorted(sorted(c) for c in dump["deadlocks"]),
+                         sorted(sorted(threads[name]["tid"] for name in c) for c in circles))
+        self.assertEqual(threads["bystander"]["waits_for"]["owner"], threads["left"]["tid"])
         text = self.dump(v.pid)
         self.assertIn("DEADLOCK of 2 threads", text)
         self.assertIn("waits for mutex right at", text)
@@ -442,4 +444,4 @@ class Counters(ObsTest):
 
 
 if __name__ == "__main__":
-    obstest.main()
+    obstest.main(only=sys.argv[1:])

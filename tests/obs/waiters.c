@@ -2,7 +2,7 @@
 /*
  * The victim of the dump tests: one thread waits in each of a dozen known functions, two are busy.
  *
- * Usage: waiters [THREADS [deadlock]]: so many more threads wait on one condition; two for each other. Prints "ready" when all are where
+ * Usage: waiters [THREADS [deadlock]]: so many more threads wait on one condition; two pairs for each other. Prints "ready" when all are where
  * they belong, then answers each line on standard input with the busy counter; ends at its end.
  */
 #include <errno.h>
@@ -140,13 +140,14 @@ NOINLINE static void is_interrupted(void)
 }
 
 static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
-static sem_t has_left, has_right;
+static sem_t has_left, has_right, has_both;
 
 NOINLINE static void takes_left_first(void)
 {
 	pthread_mutex_lock(&left);
 	sem_post(&has_left);
 	sem_wait(&has_right);
+	sem_post(&has_both);
 	pthread_mutex_lock(&right);
 	STAY();
 }
@@ -157,6 +158,34 @@ NOINLINE static void takes_right_first(void)
 	sem_post(&has_right);
 	sem_wait(&has_left);
 	pthread_mutex_lock(&left);
+	STAY();
+}
+
+/* Only waits for one of the two, in a thread that is older than both. */
+NOINLINE static void waits_for_left(void)
+{
+	sem_wait(&has_both);
+	pthread_mutex_lock(&left);
+	STAY();
+}
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t joined;
+static sem_t is_joinable, is_held;
+
+NOINLINE static void waits_for_joiner(void)
+{
+	sem_wait(&is_held);
+	pthread_mutex_lock(&held);
+	STAY();
+}
+
+NOINLINE static void joins_with_lock(void)
+{
+	pthread_mutex_lock(&held);
+	sem_post(&is_held);
+	sem_wait(&is_joinable);
+	pthread_join(joined, NULL);
 	STAY();
 }
 
@@ -209,11 +238,16 @@ static void start_all(void)
 
 static void start_deadlock(void)
 {
-	static struct start a = { takes_left_first, "left" }, b = { takes_right_first, "right" };
-	pthread_t t;
+	static struct start starts[] = { { waits_for_left, "bystander" },
+					 { takes_left_first, "left" },
+					 { takes_right_first, "right" },
+					 { joins_with_lock, "joins" },
+					 { waits_for_joiner, "joined" } };
 
-	must((errno = pthread_create(&t, NULL, run, &a)) == 0, "pthread_create");
-	must((errno = pthread_create(&t, NULL, run, &b)) == 0, "pthread_create");
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		must((errno = pthread_create(&joined, NULL, run, &starts[i])) == 0,
+		     "pthread_create");
+	sem_post(&is_joinable);
 }
 
 static void start_crowd(int nr)
@@ -246,6 +280,9 @@ int main(int argc, char **argv)
 	sem_init(&sem, 0, 0);
 	sem_init(&has_left, 0, 0);
 	sem_init(&has_right, 0, 0);
+	sem_init(&has_both, 0, 0);
+	sem_init(&is_joinable, 0, 0);
+	sem_init(&is_held, 0, 0);
 	pthread_mutex_lock(&held_mutex);
 	start_crowd(nr < MAX_THREADS ? nr : MAX_THREADS);
 	if (argc > 2)
