@@ -96,14 +96,14 @@ static void end_wait(struct reader *r)
 	wf_spin_unlock(&readers.lock);
 }
 
-static bool is_same_queue(int a, int b)
+/* Of the queue's file; 0: there is none. Those of other IPC namespaces are on other devices. */
+static uint64_t queue_of(int fd)
 {
-	struct statx sa = { 0 }, sb = { 0 };
+	struct statx st = { 0 };
 
-	return sys5(__NR_statx, a, "", AT_EMPTY_PATH, STATX_INO, &sa) == 0 &&
-	       sys5(__NR_statx, b, "", AT_EMPTY_PATH, STATX_INO, &sb) == 0 &&
-	       sa.stx_ino == sb.stx_ino && sa.stx_dev_minor == sb.stx_dev_minor &&
-	       sa.stx_dev_major == sb.stx_dev_major;
+	if (sys5(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &st) < 0)
+		return 0;
+	return st.stx_ino ^ (uint64_t)st.stx_dev_minor << 40 ^ (uint64_t)st.stx_dev_major << 52;
 }
 
 /* The reader behind the first n of the list, or false: there are no more. */
@@ -135,16 +135,16 @@ static void nap(void)
 }
 
 /* One that ends meanwhile moves the others up: who is missed so was behind it, and one that the kernel has is enough. */
-static void send_readers_over(int fd)
+static void send_readers_over(uint64_t queue)
 {
 	int64_t until = wf_now() + LIMIT_NS;
 	struct reader r;
 
 	for (uint32_t n = 0; reader_at(n, &r); n++)
-		if (is_same_queue(r.fd, fd) && wf_fd_touch(r.fd))
+		if (queue_of(r.fd) == queue && wf_fd_touch(r.fd))
 			wf_fd_pass_on(r.fd, EPOLLIN);
 	for (uint32_t n = 0; reader_at(n, &r); n++)
-		while (is_same_queue(r.fd, fd) && !is_in_kernel(&r) && wf_now() < until) {
+		while (queue_of(r.fd) == queue && !is_in_kernel(&r) && wf_now() < until) {
 			nap();
 			if (!reader_at(n, &r))
 				return;
@@ -160,7 +160,7 @@ long sysc_mq_notify(struct wf_frame *f)
 	wf_spin_lock(&readers.lock);
 	readers.nr_asking++;
 	wf_spin_unlock(&readers.lock);
-	send_readers_over((int)WF_ARG0(f));
+	send_readers_over(queue_of((int)WF_ARG0(f)));
 	ret = lx_blocking(f, false);
 	wf_spin_lock(&readers.lock);
 	readers.nr_asking--;
