@@ -60,32 +60,52 @@ bool wf_fd_is_own(int fd)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
-	return e && (fd == io.epoll_fd || fd == io.wake_fd || fd == io.timer_fd ||
-		     wf_load_relaxed(&e->file_notes) & WF_FD_NOTE_OWN);
+	return fd >= 0 && (fd == io.epoll_fd || fd == io.wake_fd || fd == io.timer_fd ||
+			   (e && wf_load_relaxed(&e->file_notes) & WF_FD_NOTE_OWN));
+}
+
+void wf_fd_make_private(void)
+{
+	wf_fd_all_shared(); /* what it tells a file is told to ours */
+	wf_self()->has_own_files = true;
+	wf_store_release(&wf_fdtab.has_private, 1u);
+}
+
+bool wf_fd_is_private(void)
+{
+	const struct wf_kthread *k = wf_self_kthread();
+
+	return k && k->bound && k->bound->has_own_files;
+}
+
+static enum wf_fd_kind ask_kind(int fd)
+{
+	struct stat st;
+
+	if (sys2(__NR_fstat, fd, &st) < 0)
+		return WF_FD_UNKNOWN;
+	if (S_ISSOCK(st.st_mode))
+		return WF_FD_SOCKET;
+	if (S_ISFIFO(st.st_mode))
+		return WF_FD_PIPE;
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+		return WF_FD_FILE;
+	return S_ISCHR(st.st_mode) ? WF_FD_CHAR : WF_FD_OTHER;
 }
 
 enum wf_fd_kind wf_fd_kind(int fd)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);
-	struct stat st;
 	enum wf_fd_kind kind;
 
 	if (!e)
-		return WF_FD_UNKNOWN;
+		return ask_kind(fd);
 	kind = (enum wf_fd_kind)wf_load_relaxed(&e->kind);
-	if (kind != WF_FD_UNKNOWN || sys2(__NR_fstat, fd, &st) < 0)
+	if (kind != WF_FD_UNKNOWN)
 		return kind;
-	if (S_ISSOCK(st.st_mode))
-		kind = WF_FD_SOCKET;
-	else if (S_ISFIFO(st.st_mode))
-		kind = WF_FD_PIPE;
-	else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
-		kind = WF_FD_FILE;
-	else if (S_ISCHR(st.st_mode))
-		kind = WF_FD_CHAR;
-	else
-		kind = WF_FD_OTHER;
-	wf_store_relaxed(&e->kind, (uint8_t)kind);
+	kind = ask_kind(fd);
+	if (kind != WF_FD_UNKNOWN)
+		wf_store_relaxed(&e->kind, (uint8_t)kind);
 	return kind;
 }
 

@@ -138,6 +138,13 @@ bool wf_fd_is_ended(int fd);
 /* Nothing can be read, and nothing has gone wrong, before the next event: poll() would say so. */
 bool wf_fd_is_quiet(int fd, uint32_t seq);
 
+/*
+ * The caller, which is bound, has a table of descriptors of its own from now on (unshare, close_range). It keeps the
+ * runtime's numbers there, too. Has it?
+ */
+void wf_fd_make_private(void);
+bool wf_fd_is_private(void);
+
 /* One of the runtime's own descriptors: the program must not close or replace it. */
 bool wf_fd_is_own(int fd);
 void wf_fd_set_own(int fd, bool is_own);

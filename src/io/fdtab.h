@@ -2,6 +2,9 @@
 /*
  * The table of descriptors, for the files of io/; everybody else sees fd.h.
  *
+ * It is the process's. A bound thread may have a table of its own, where a number means another file: for it there is no
+ * entry, nothing is known or noted of any descriptor, and it waits in the kernel.
+ *
  * Invariant: every entry is used under its lock, but for the fields marked (a).
  */
 #ifndef WF_IO_FDTAB_H
@@ -56,13 +59,16 @@ struct wf_fdtab {
 	struct fd_entry *entries; /* (c) */
 	uint32_t nr_entries;      /* (a) */
 	uint32_t max_entries;     /* (c) */
+	uint32_t has_private;     /* (a) some thread has, or had, a table of its own */
 } WF_ALIGNED(WF_CACHE_LINE);
 extern struct wf_fdtab wf_fdtab;
 
 struct fd_entry *wf_fdtab_entry_behind_end(int fd);
-/* NULL: no descriptor can have that number, or there is no memory for it. */
+/* NULL: no descriptor can have that number, there is no memory for it, or the caller has a table of its own. */
 WF_INLINE struct fd_entry *wf_fdtab_entry(int fd)
 {
+	if (WF_UNLIKELY(wf_load_relaxed(&wf_fdtab.has_private)) && wf_fd_is_private())
+		return NULL;
 	if (WF_LIKELY((uint32_t)fd < wf_load_acquire(&wf_fdtab.nr_entries)))
 		return &wf_fdtab.entries[fd];
 	return wf_fdtab_entry_behind_end(fd);

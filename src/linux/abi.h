@@ -135,6 +135,7 @@ struct lx_process {
 	bool has_sticky_timeouts;
 	bool has_userfaults; /* (a) all threads are bound: any of them may wait in a page fault for another */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
+	bool shares_files; /* (a) another process may have the same table of descriptors */
 	bool has_clone_child; /* (a) one whose end is not told by SIGCHLD; only __WALL and __WCLONE show it */
 	uint32_t ender; /* (a) tid of the kernel thread that ends the process, or 0; ending.c */
 	bool is_end_written;    /* (a) and what there was to write has been written */

@@ -5,6 +5,7 @@
  * the threads that it makes, which inherit it there. See sched/bind.c for how such a thread runs.
  */
 #include "linux/bind.h"
+#include "io/fd.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
 #include "linux/everybody.h"
@@ -174,6 +175,21 @@ long (*lx_bind_handler(long nr, long (*usual)(struct wf_frame *)))(struct wf_fra
 	case __NR_sendto:
 	case __NR_sendmsg:
 		return call_for_real;
+	case __NR_accept:
+	case __NR_accept4:
+	case __NR_connect:
+	case __NR_mq_timedreceive:
+	case __NR_mq_timedsend:
+	case __NR_preadv2:
+	case __NR_pwritev2:
+	case __NR_recvmmsg:
+	case __NR_recvmsg:
+	case __NR_sendfile:
+	case __NR_sendmmsg:
+	case __NR_splice:
+	case __NR_tee:
+	case __NR_vmsplice:
+		return wf_fd_is_private() ? call_for_real : usual;
 	default:
 		return usual;
 	}

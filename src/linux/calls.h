@@ -116,6 +116,7 @@ WF_PARKS long sysc_timer_getoverrun(struct wf_frame *f);
 WF_PARKS long sysc_timer_gettime(struct wf_frame *f);
 WF_PARKS long sysc_timer_settime(struct wf_frame *f);
 WF_PARKS long sysc_tkill(struct wf_frame *f);
+WF_PARKS long sysc_unshare(struct wf_frame *f);
 WF_PARKS long sysc_vmsplice(struct wf_frame *f);
 WF_PARKS long sysc_wait4(struct wf_frame *f);
 WF_PARKS long sysc_waitid(struct wf_frame *f);

@@ -49,6 +49,12 @@ void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr);
  */
 WF_PARKS enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t deadline);
 
+/*
+ * For who has a table of descriptors of its own, of which the poller knows nothing: the real call, with the time that is
+ * left as argument time_arg. Signals are looked for before it.
+ */
+WF_PARKS long lx_poll_in_kernel(long nr, long args[6], int time_arg, int64_t deadline);
+
 /* A deadline that always has passed: the call only looks. */
 #define LX_POLL_NOW 0
 

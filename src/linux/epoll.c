@@ -59,6 +59,15 @@ static bool wait_directly(const struct wf_frame *f, int64_t deadline, long *out)
 	return *out != -ENOSYS && *out != -EINTR && *out != -ERESTARTNOINTR;
 }
 
+/* The look behind it takes what there is. */
+static bool is_late_in_kernel(int set, int64_t deadline)
+{
+	struct pollfd p = { .fd = set, .events = POLLIN };
+	long args[6] = { (long)&p, 1 };
+
+	return lx_poll_in_kernel(__NR_ppoll, args, 2, deadline) == 0;
+}
+
 static long wait_until(const struct wf_frame *f, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
@@ -82,7 +91,10 @@ static long wait_until(const struct wf_frame *f, int64_t deadline)
 			return ret;
 		if (lx_signal_is_waiting(self))
 			return -EINTR;
-		is_late = lx_poll_sleep(&slot, 1, deadline) == WF_WAKE_TIMEOUT;
+		if (WF_UNLIKELY(wf_fd_is_private()))
+			is_late = is_late_in_kernel(set, deadline);
+		else
+			is_late = lx_poll_sleep(&slot, 1, deadline) == WF_WAKE_TIMEOUT;
 		has_slept = true;
 	}
 }

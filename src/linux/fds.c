@@ -15,6 +15,7 @@
 
 #include <fcntl.h>
 #include <linux/ioctl.h>
+#include <linux/sched.h>
 #include <linux/userfaultfd.h>
 
 #define F_OFD_SETLK 37
@@ -29,6 +30,7 @@
 
 #define LOCK_NB 4
 #define CLOSE_RANGE_UNSHARE 2
+#define CLOSE_RANGE_CLOEXEC 4
 
 /* Locks: who holds one may need our worker to let it go. Most are free: only those that are not cost more. */
 long sysc_flock(struct wf_frame *f)
@@ -129,27 +131,60 @@ long sysc_dup2(struct wf_frame *f)
 	return ret;
 }
 
+/*
+ * A process with one thread has its table for itself, unless another has it too, and keeps it. Our kernel threads have the same one, and if it got
+ * another they would hold open what it closes.
+ */
+static bool is_alone(void)
+{
+	return wf_load_acquire(&lx.nr_threads) == 1 && !lx.shares_files && !wf_fd_is_private();
+}
+
 /* Everything in the range but our own: in pieces around them. */
 long sysc_close_range(struct wf_frame *f)
 {
-	uint64_t first = (uint32_t)WF_ARG0(f), last = (uint32_t)WF_ARG1(f);
+	uint64_t first = (uint32_t)WF_ARG0(f), last = (uint32_t)WF_ARG1(f), flags = WF_ARG2(f);
 	long ret = 0;
 
-	if (first > last)
+	if (first > last || flags & ~(uint64_t)(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC))
 		return -EINVAL;
-	if (WF_ARG2(f) & CLOSE_RANGE_UNSHARE) /* a table of descriptors of its own from now on */
+	if (flags & CLOSE_RANGE_UNSHARE && is_alone())
+		flags &= ~(uint64_t)CLOSE_RANGE_UNSHARE;
+	if (flags & CLOSE_RANGE_UNSHARE) { /* a table of descriptors of its own from now on */
 		lx_bind_for(LX_BIND_STATE);
+		ret = sys1(__NR_unshare, CLONE_FILES);
+		if (ret < 0)
+			return ret;
+		wf_fd_make_private();
+	}
 	for (uint64_t fd = first; ret == 0 && fd <= last && fd < WF_MAX_FDS; fd++) {
 		if (!wf_fd_is_own((int)fd)) {
-			if (!WF_ARG2(f))
+			if (!(flags & CLOSE_RANGE_CLOEXEC))
 				wf_fd_closing((int)fd);
 			continue;
 		}
 		if (fd > first)
-			ret = sys3(__NR_close_range, first, fd - 1, WF_ARG2(f));
+			ret = sys3(__NR_close_range, first, fd - 1, flags);
 		first = fd + 1;
 	}
-	return ret == 0 && first <= last ? sys3(__NR_close_range, first, last, WF_ARG2(f)) : ret;
+	return ret == 0 && first <= last ? sys3(__NR_close_range, first, last, flags) : ret;
+}
+
+long sysc_unshare(struct wf_frame *f)
+{
+	struct wf_frame rest = *f;
+	long ret;
+
+	if (!(WF_ARG0(f) & CLONE_FILES))
+		return lx_bind_call(f);
+	if (is_alone()) {
+		rest.rdi &= ~(uint64_t)CLONE_FILES;
+		return rest.rdi ? lx_bind_call(&rest) : 0;
+	}
+	ret = lx_bind_call(f);
+	if (ret == 0)
+		wf_fd_make_private();
+	return ret;
 }
 
 /* Calls that hand out a descriptor: its number may have been somebody else's, closed behind our back. */

@@ -40,6 +40,8 @@ static bool add_open_name(int fd, uint32_t tid, uint64_t inode)
 {
 	bool found = false;
 
+	if (wf_fd_is_private()) /* the number is another file's to all others */
+		return false;
 	wf_spin_lock(&names.lock);
 	for (int i = 0; i < MAX_OPEN_NAMES && !found; i++) {
 		if (names.open[i].tid)
@@ -96,7 +98,7 @@ bool lx_proc_is_tasks_fd(int fd)
 {
 	uint64_t inode = 0;
 
-	if (WF_LIKELY(!wf_load_relaxed(&names.nr)))
+	if (WF_LIKELY(!wf_load_relaxed(&names.nr)) || wf_fd_is_private())
 		return false;
 	wf_spin_lock(&names.lock);
 	for (int i = 0; i < MAX_OPEN_NAMES; i++)
@@ -157,6 +159,8 @@ long sysc_open(struct wf_frame *f)
 	}
 	if (p.rest[0] != 'c')
 		return -EACCES;
+	if (wf_fd_is_private())
+		return open_other(f, &p, flags);
 	return open_to_name(p.kind == LX_PROC_GROUP ? lx.main : p.t, flags);
 }
 
@@ -210,7 +214,7 @@ long sysc_close_name(struct wf_frame *f)
 	char name[16] = { 0 };
 	long n;
 
-	if (WF_UNLIKELY(wf_load_relaxed(&names.nr)))
+	if (WF_UNLIKELY(wf_load_relaxed(&names.nr)) && !wf_fd_is_private())
 		tid = take_open_name((int)WF_ARG0(f));
 	if (!tid || tid == ALL_TASKS)
 		return sysc_close(f);

@@ -113,6 +113,21 @@ static enum wf_reason enqueue_all(struct lx_poll_slot *slots, uint32_t nr, uint3
 	return WF_WAKE_NONE;
 }
 
+long lx_poll_in_kernel(long nr, long args[6], int time_arg, int64_t deadline)
+{
+	struct __kernel_timespec left;
+	long ret;
+
+	if (deadline != WF_NEVER) {
+		int64_t ns = WF_MAX(deadline - wf_now(), 0);
+
+		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
+		args[time_arg] = (long)&left; /* the kernel counts it down */
+	}
+	ret = lx_blocking_call(nr, args, false, LX_RESTART_NEVER);
+	return ret == -EINTR || ret == -ERESTARTNOINTR ? -ERESTARTNOHAND : ret;
+}
+
 enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
@@ -287,6 +302,11 @@ static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot 
 			return -ERESTARTNOHAND;
 		if (is_late)
 			return 0;
+		if (WF_UNLIKELY(wf_fd_is_private())) {
+			long args[6] = { (long)fds, nr };
+
+			return lx_poll_in_kernel(__NR_ppoll, args, 2, deadline);
+		}
 		is_late = lx_poll_sleep(slots, nr_slots, deadline) == WF_WAKE_TIMEOUT;
 	}
 }

@@ -220,6 +220,8 @@ long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 		      const struct clone_args *args)
 {
 	wf_kthread_tie();
+	if (flags & CLONE_FILES)
+		wf_store_relaxed(&lx.shares_files, true);
 	if ((flags & CSIGNAL) != SIGCHLD)
 		wf_store_relaxed(&lx.has_clone_child, true);
 	if (!sp && flags & CLONE_VM)

@@ -128,18 +128,34 @@ static void fill_slots(const struct fd_sets *s, struct lx_poll_slot *slot)
 	}
 }
 
+static void begin_look(const struct fd_sets *s, uint64_t *found[NR_SETS])
+{
+	for (uint32_t i = 0; i < NR_SETS; i++)
+		found[i] = s->user[i] ? s->found + i * s->words : NULL;
+	__builtin_memcpy(s->found, s->asked, NR_SETS * s->words * sizeof(uint64_t));
+}
+
+static long wait_in_kernel(const struct fd_sets *s, int64_t deadline)
+{
+	uint64_t *found[NR_SETS];
+	long args[6] = { s->n };
+
+	begin_look(s, found);
+	for (uint32_t i = 0; i < NR_SETS; i++)
+		args[1 + i] = (long)found[i];
+	return lx_poll_in_kernel(__NR_pselect6, args, 4, deadline);
+}
+
 /* A kick of the runtime's own makes an empty select() say EINTR. */
 static long look(const struct fd_sets *s)
 {
 	uint64_t *found[NR_SETS];
 	long ret;
 
-	for (uint32_t i = 0; i < NR_SETS; i++)
-		found[i] = s->user[i] ? s->found + i * s->words : NULL;
 	do {
 		int64_t zero[2] = { 0, 0 };
 
-		__builtin_memcpy(s->found, s->asked, NR_SETS * s->words * sizeof(uint64_t));
+		begin_look(s, found);
 		ret = sys5(__NR_select, s->n, found[0], found[1], found[2], zero);
 	} while (ret == -EINTR);
 	return ret;
@@ -163,6 +179,8 @@ static long look_and_sleep(const struct fd_sets *s, struct lx_poll_slot *slots, 
 			return -ERESTARTNOHAND;
 		if (is_late)
 			return 0;
+		if (WF_UNLIKELY(wf_fd_is_private()))
+			return wait_in_kernel(s, deadline);
 		is_late = lx_poll_sleep(slots, nr, deadline) == WF_WAKE_TIMEOUT;
 	}
 }

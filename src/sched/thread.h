@@ -137,6 +137,7 @@ struct wf_thread {
 	int64_t still_since_ns;
 	/* (o) the real call that it is in is made again if it is ended for others; see rescue.h */
 	bool repeats_call;
+	bool has_own_files; /* (o) bound, and its kernel thread has a table of descriptors of its own; io/fd.h */
 };
 
 /* What a wait without a deadline touches: two cache lines. */
