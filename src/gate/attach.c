@@ -54,6 +54,11 @@ static void say_short(const char *of)
 	       NULL);
 }
 
+static void stay_outside(const char *why)
+{
+	wf_say("its own kernel threads stay outside of the program's sandbox: ", why, NULL);
+}
+
 static bool has_other_threads(void)
 {
 	char buf[1024];
@@ -196,6 +201,7 @@ static void prepare(char **env)
 	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
 	lx_config.on_short = say_short;
+	lx_config.on_outside = stay_outside;
 	lx_config.prepare = patch_all;
 	wf_trace_on = settings.is_traced;
 	if (settings.trace_file)

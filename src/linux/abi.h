@@ -413,6 +413,8 @@ struct lx_config {
 	uintptr_t main_stack_top;
 	void (*on_refused)(const char *why); /* the first thread stays native */
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */
+	void (*on_outside)(
+		const char *why);     /* what the program gives up, our kernel threads keep */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
 	/* NULL, or told of execve() and execveat(); it makes calls that a filter of the program's may not know */
 	void (*before_exec)(int dir, const char *path, const char *const *env);

@@ -9,11 +9,9 @@
 #include "linux/calls.h"
 #include "linux/deathsig.h"
 #include "linux/everybody.h"
-#include "linux/ring.h"
 
 #include <linux/keyctl.h>
 #include <linux/personality.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 
 #define SELF 0
@@ -152,7 +150,7 @@ long lx_bind_call(struct wf_frame *f)
 
 long lx_bind_call_unless_alone(struct wf_frame *f)
 {
-	return lx_is_alone() ? lx_everybody_call(f) : lx_bind_call(f);
+	return lx_is_alone() ? lx_everybody_call(f, lx_has_own_state()) : lx_bind_call(f);
 }
 
 /* Nobody else waits for this kernel thread; and a filter of the program's may know only what it calls itself. */
@@ -197,16 +195,6 @@ long (*lx_bind_handler(long nr, long (*usual)(struct wf_frame *)))(struct wf_fra
 
 long sysc_binds(struct wf_frame *f)
 {
-	return lx_bind_call(f);
-}
-
-/* setfsuid, setfsgid: of one thread only, in libc too. They never fail; -1 asks. */
-long sysc_setfsid(struct wf_frame *f)
-{
-	uint32_t id = (uint32_t)WF_ARG0(f);
-
-	if (id == ~0u || sys1(f->nr, -1) == id)
-		return lx_raw(f);
 	return lx_bind_call(f);
 }
 
@@ -282,18 +270,4 @@ long sysc_arch_prctl(struct wf_frame *f)
 	default:
 		return lx_raw(f);
 	}
-}
-
-/* A filter for all threads goes to all kernel threads, ours too. */
-long sysc_seccomp(struct wf_frame *f)
-{
-	bool is_filter = WF_ARG0(f) == SECCOMP_SET_MODE_FILTER;
-
-	if (WF_ARG0(f) != SECCOMP_SET_MODE_STRICT && !is_filter)
-		return lx_raw(f);
-	lx_filtered();
-	if (!is_filter || !(WF_ARG1(f) & SECCOMP_FILTER_FLAG_TSYNC))
-		return lx_bind_call(f);
-	lx_ring_end();
-	return lx_raw(f);
 }

@@ -54,11 +54,9 @@ WF_INLINE bool lx_has_own_state(void)
 }
 
 WF_PARKS long sysc_binds(struct wf_frame *f);
-WF_PARKS long sysc_setfsid(struct wf_frame *f);
 WF_PARKS long sysc_keys(struct wf_frame *f);
 WF_PARKS long sysc_personality(struct wf_frame *f);
 WF_PARKS long sysc_userfaultfd(struct wf_frame *f);
 WF_PARKS long sysc_arch_prctl(struct wf_frame *f);
-WF_PARKS long sysc_seccomp(struct wf_frame *f);
 
 #endif

@@ -23,7 +23,6 @@
 #include "linux/everybody.h"
 
 #include "base/die.h"
-#include "linux/bind.h"
 
 static struct {
 	struct wf_spin turn;      /* one request at a time */
@@ -158,13 +157,13 @@ long lx_everybody_request(const struct lx_everybody *call)
 	return ret;
 }
 
-long lx_everybody_call(const struct wf_frame *f)
+long lx_everybody_call(const struct wf_frame *f, bool is_own_state)
 {
 	struct lx_everybody call = {
 		.nr = (long)f->nr,
 		.args = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f), (long)WF_ARG3(f),
 			  (long)WF_ARG4(f), (long)WF_ARG5(f) },
-		.is_own_state = lx_has_own_state(),
+		.is_own_state = is_own_state,
 	};
 
 	return lx_everybody_request(&call);

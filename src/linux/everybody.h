@@ -42,6 +42,6 @@ WF_INLINE bool lx_is_alone(void)
 
 /* For a caller that is alone: the call, by everybody; the same for the call that f asks for. */
 WF_PARKS long lx_everybody_request(const struct lx_everybody *call);
-WF_PARKS long lx_everybody_call(const struct wf_frame *f);
+WF_PARKS long lx_everybody_call(const struct wf_frame *f, bool is_own_state);
 
 #endif

@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* prctl, and what a dead thread's stack is kept for. */
-#include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
 #include "linux/names.h"
+#include "linux/sandbox.h"
 
 #include <linux/prctl.h>
 
 #define MADV_DONTNEED 4
-
-/* What the kernel keeps for the calling kernel thread only; everything else of prctl is the process's. */
-static bool is_of_thread(uint64_t option)
-{
-	switch (option) {
-	case PR_SET_KEEPCAPS:
-	case PR_SET_FPEMU:
-	case PR_SET_FPEXC:
-	case PR_CAPBSET_DROP:
-	case PR_SET_TSC:
-	case PR_SET_SECUREBITS:
-	case PR_MCE_KILL:
-	case PR_SET_NO_NEW_PRIVS:
-	case PR_CAP_AMBIENT:
-	case PR_SET_SPECULATION_CTRL:
-	case PR_SET_IO_FLUSHER:
-	case PR_SET_SYSCALL_USER_DISPATCH:
-	case 62 /* PR_SCHED_CORE */:
-		return true;
-	default:
-		return false;
-	}
-}
 
 static long set_name(struct lx_thread *self, const char *user)
 {
@@ -67,11 +44,8 @@ long sysc_prctl(struct wf_frame *f)
 		return lx_deathsig_call(f);
 	case PR_GET_TID_ADDRESS:
 		return wf_arch_copy((void *)WF_ARG1(f), &self->child_tid, sizeof(self->child_tid));
-	case PR_SET_SECCOMP:
-		lx_filtered();
-		return lx_bind_call(f);
 	default:
-		return is_of_thread(WF_ARG0(f)) ? lx_bind_call(f) : lx_blocking(f, false);
+		return lx_sandbox_prctl(f);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "io/fd.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/everybody.h"
 #include "linux/named.h"
 #include "linux/remote.h"
 
@@ -216,13 +217,30 @@ long sysc_fcntl_owner(struct wf_frame *f)
 	return lx_blocking_call(__NR_fcntl, args, false, LX_RESTART_SYS);
 }
 
+/* The caller's own; it is the process if it is alone. */
+static long set_caps(const long args[6])
+{
+	bool had_state = lx_has_own_state();
+	const struct lx_everybody call = { .nr = __NR_capset,
+					   .args = { args[0], args[1] },
+					   .is_own_state = had_state };
+	long ret;
+
+	if (lx_is_alone())
+		return lx_everybody_request(&call);
+	lx_bind_for(LX_BIND_STATE);
+	ret = lx_blocking_call(__NR_capset, args, false, LX_RESTART_SYS);
+	if (ret < 0 && !had_state)
+		lx_bind_no_longer_for(LX_BIND_STATE);
+	return ret;
+}
+
 /* capget, capset: the tid stands in memory. Only the caller's own may be set, and may be written as 0. */
 long sysc_cap(struct wf_frame *f)
 {
 	struct __user_cap_header_struct header;
 	long args[6] = { (long)&header, (long)WF_ARG1(f) };
 	struct lx_thread *self = lx_self(), *t;
-	bool had_state = wf_load_acquire(&self->binds) & LX_BIND_STATE;
 	uint32_t version;
 	long ret;
 
@@ -234,10 +252,9 @@ long sysc_cap(struct wf_frame *f)
 	version = header.version;
 	header.pid = t == self ? 0 : (int)kernel_tid((uint32_t)header.pid);
 	if (f->nr == __NR_capset)
-		lx_bind_for(LX_BIND_STATE);
-	ret = lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS);
-	if (ret < 0 && !had_state)
-		lx_bind_no_longer_for(LX_BIND_STATE);
+		ret = set_caps(args);
+	else
+		ret = lx_blocking_call((long)f->nr, args, false, LX_RESTART_SYS);
 	/* the kernel says which version it wants */
 	if (header.version != version &&
 	    wf_arch_copy((void *)WF_ARG0(f), &header.version, sizeof(header.version)) < 0)

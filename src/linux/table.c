@@ -8,6 +8,7 @@
 #include "linux/cpuclock.h"
 #include "linux/names.h"
 #include "linux/procpath.h"
+#include "linux/sandbox.h"
 
 /* Real calls that may take long: patched so that the monitor knows, and interrupted by signals as on Linux. */
 static long pass(struct wf_frame *f)
@@ -133,7 +134,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_unshare] = { sysc_unshare },
 	[__NR_setns] = { sysc_binds },
 	[__NR_set_mempolicy] = { sysc_binds },
-	[__NR_landlock_restrict_self] = { sysc_binds },
+	[__NR_landlock_restrict_self] = { sysc_landlock_restrict_self },
 	[__NR_iopl] = { sysc_binds },
 	[__NR_lsm_set_self_attr] = { sysc_binds },
 	[__NR_ioperm] = { sysc_binds },

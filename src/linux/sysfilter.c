@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a filter of system calls does to the runtime's own kernel threads: it is asked before it is in force, since one that
+ * kills for what it does not know would end the process at the next call of theirs.
+ *
+ * Called by: sandbox.c. The kernel's rules for such programs are few (no loops, words of struct seccomp_data only), and what
+ * breaks one of them it refuses itself.
+ */
+#include "linux/sysfilter.h"
+#include "linux/abi.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+/* What those do that run no thread: they wait, wake, keep the time, take signals, and end. */
+static const uint16_t needed[] = {
+	__NR_clock_gettime, __NR_epoll_ctl,       __NR_epoll_pwait2,    __NR_exit,
+	__NR_futex,         __NR_nanosleep,       __NR_rt_sigprocmask,  __NR_rt_sigreturn,
+	__NR_sched_yield,   __NR_rt_sigtimedwait, __NR_timerfd_settime, __NR_tgkill,
+};
+
+/* What they can do without, or are told of when it fails. */
+static const uint16_t tried[] = {
+	__NR_clone,
+	__NR_epoll_pwait,
+	__NR_getpid,
+	__NR_gettid,
+	__NR_madvise,
+	__NR_membarrier,
+	__NR_mmap,
+	__NR_mprotect,
+	__NR_munmap,
+	__NR_read,
+	__NR_rseq,
+	__NR_rt_sigqueueinfo,
+	__NR_sched_getattr,
+	__NR_rt_tgsigqueueinfo,
+	__NR_sched_setattr,
+	__NR_sigaltstack,
+	__NR_timerfd_gettime,
+	__NR_write,
+};
+
+struct machine {
+	uint32_t a, x, memory[BPF_MEMWORDS];
+};
+
+static uint32_t alu(uint16_t op, uint32_t a, uint32_t b)
+{
+	switch (op) {
+	case BPF_ADD:
+		return a + b;
+	case BPF_SUB:
+		return a - b;
+	case BPF_MUL:
+		return a * b;
+	case BPF_DIV:
+		return b ? a / b : 0;
+	case BPF_AND:
+		return a & b;
+	case BPF_OR:
+		return a | b;
+	case BPF_XOR:
+		return a ^ b;
+	case BPF_LSH:
+		return a << (b & 31);
+	case BPF_RSH:
+		return a >> (b & 31);
+	default:
+		return -a;
+	}
+}
+
+static bool jumps(uint16_t op, uint32_t a, uint32_t b)
+{
+	switch (op) {
+	case BPF_JEQ:
+		return a == b;
+	case BPF_JGT:
+		return a > b;
+	case BPF_JGE:
+		return a >= b;
+	default:
+		return a & b;
+	}
+}
+
+static uint32_t load(const struct machine *m, const struct sock_filter *i,
+		     const struct seccomp_data *data)
+{
+	switch (BPF_MODE(i->code)) {
+	case BPF_IMM:
+		return i->k;
+	case BPF_MEM:
+		return m->memory[i->k % BPF_MEMWORDS];
+	case BPF_ABS:
+		return i->k <= sizeof(*data) - 4 ? *(const uint32_t *)((const char *)data + i->k)
+						 : 0;
+	default:
+		return sizeof(*data);
+	}
+}
+
+/* One that does not jump or return. */
+static void step(struct machine *m, const struct sock_filter *i, const struct seccomp_data *data)
+{
+	switch (BPF_CLASS(i->code)) {
+	case BPF_LD:
+		m->a = load(m, i, data);
+		break;
+	case BPF_LDX:
+		m->x = load(m, i, data);
+		break;
+	case BPF_ST:
+		m->memory[i->k % BPF_MEMWORDS] = m->a;
+		break;
+	case BPF_STX:
+		m->memory[i->k % BPF_MEMWORDS] = m->x;
+		break;
+	case BPF_ALU:
+		m->a = alu(BPF_OP(i->code), m->a, BPF_SRC(i->code) == BPF_X ? m->x : i->k);
+		break;
+	default:
+		if (BPF_MISCOP(i->code) == BPF_TXA)
+			m->a = m->x;
+		else
+			m->x = m->a;
+	}
+}
+
+/* What it says to this call, with all arguments 0. */
+static uint32_t verdict(const struct sock_fprog *prog, int nr)
+{
+	const struct seccomp_data data = { .nr = nr, .arch = AUDIT_ARCH_X86_64 };
+	struct machine m = { 0 };
+	struct sock_filter i;
+
+	for (uint32_t at = 0; at < prog->len; at++) {
+		if (wf_arch_copy(&i, prog->filter + at, sizeof(i)) < 0)
+			break;
+		if (BPF_CLASS(i.code) == BPF_RET)
+			return (BPF_RVAL(i.code) == BPF_A ? m.a : i.k) & SECCOMP_RET_ACTION_FULL;
+		if (BPF_CLASS(i.code) != BPF_JMP)
+			step(&m, &i, &data);
+		else if (BPF_OP(i.code) == BPF_JA)
+			at = WF_MIN(i.k, prog->len) + at;
+		else
+			at += jumps(BPF_OP(i.code), m.a, BPF_SRC(i.code) == BPF_X ? m.x : i.k)
+				      ? i.jt
+				      : i.jf;
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+static bool is_allowed(uint32_t action)
+{
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+}
+
+bool lx_sysfilter_lets_runtime(const void *user)
+{
+	struct sock_fprog prog;
+
+	if (wf_arch_copy(&prog, user, sizeof(prog)) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+		if (!is_allowed(verdict(&prog, needed[i])))
+			return false;
+	for (size_t i = 0; i < ARRAY_LEN(tried); i++) {
+		uint32_t action = verdict(&prog, tried[i]);
+
+		if (!is_allowed(action) && action != SECCOMP_RET_ERRNO)
+			return false;
+	}
+	return true;
+}
