@@ -71,12 +71,19 @@ static bool is_like_all(const struct wf_kthread *k)
 	return !wf_load_acquire(&k->bound) && !wf_load_acquire(&k->is_ending);
 }
 
-static void wait_for(struct wf_kthread *k, uint32_t seq, long ret)
+static void wait_for(struct wf_kthread *k, uint32_t seq)
 {
 	for (uint32_t round = 0; owes_answer(k, seq); round++)
 		sys_relax(round);
-	if (!request.call.is_own_state && wf_load_acquire(&k->tid) > 0 && is_like_all(k) &&
-	    k->request_ret != ret)
+}
+
+static void check_answer(const struct wf_kthread *k, long ret, uint32_t revivals)
+{
+	if (request.call.is_own_state || wf_load_acquire(&k->tid) <= 0 || !is_like_all(k) ||
+	    wf_load_acquire(&k->request_ret) == ret)
+		return;
+	/* What we have read is of one kernel thread only if none came back meanwhile. Else the round is repeated. */
+	if (wf_load_seq_cst(&wf_rt.revivals) == revivals)
 		wf_die("a call for the whole process did something else on one of its kernel threads, "
 		       "which may have kept a right",
 		       __FILE__, __LINE__);
@@ -94,8 +101,12 @@ static void ask_and_wait(uint32_t seq, long ret)
 			sys_relax(round);
 		/* All at once, then one after the other. */
 		ask_all(seq);
-		for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++)
-			wait_for(wf_load_acquire(&wf_rt.kthreads[i]), seq, ret);
+		for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {
+			struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
+
+			wait_for(k, seq);
+			check_answer(k, ret, revivals);
+		}
 	} while (wf_load_seq_cst(&wf_rt.revivals) != revivals);
 	wf_store_release(&request.is_open, 0u);
 }

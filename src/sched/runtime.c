@@ -219,20 +219,26 @@ static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
 	wf_store_release(&k->worker, w); /* pairs with the acquire in wf_worker_loop() */
 }
 
+/* k is made as we are: with what we have done for requests to all, and no more is done between here and the clone. */
+static void inherit_requests(struct wf_kthread *k, const struct wf_kthread *own)
+{
+	k->request_claimed = k->request_answered = wf_load_seq_cst(&own->request_answered);
+	k->request_ret = own->request_ret;
+}
+
 /* 0 or -errno. */
 static long spawn(struct wf_kthread *k, void (*loop)(void *))
 {
-	const struct wf_kthread *own = wf_own_kthread();
-	bool was_revived = k->is_revived; /* it may end before we look again */
+	const struct wf_kthread *own = wf_self_kthread(); /* NULL: k is the first of all */
+	bool was_revived = k->is_revived;                 /* it may end before we look again */
 	const uint64_t all = ~0ull;
 	uint64_t mask;
 	long tid;
 
 	/* Until it knows itself it takes itself for us: a kick for it would be answered in our name. */
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
-	/* It is as we are: no request is answered between here and the clone. */
-	k->request_claimed = k->request_answered = own->request_answered;
-	k->request_ret = own->request_ret;
+	if (own)
+		inherit_requests(k, own);
 	tid = wf_arch_spawn_kthread((char *)k->stack + WF_KSTACK_BYTES, loop, k, &k->tid);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (was_revived)

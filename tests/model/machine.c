@@ -43,6 +43,7 @@ static struct {
 
 size_t machine_object_bytes = sizeof(struct wf_thread);
 long (*machine_kernel)(long nr, long a, long b, long c, long d);
+void (*machine_cloned)(int cpu);
 
 /* --- what the core asks of sys/ and arch/ --- */
 
@@ -245,6 +246,8 @@ long model_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, in
 	machine.nr_kthreads++;
 	model_fence(__func__); /* as any system call that makes something others see */
 	n = model_cpu("new", fn, arg, arg);
+	if (machine_cloned)
+		machine_cloned(n);
 	*out_tid = FIRST_TID + n;
 	return *out_tid;
 }
@@ -383,6 +386,7 @@ void machine_reset(uint32_t nr_workers)
 	memset(&machine, 0, sizeof(machine));
 	machine.armed = WF_NEVER;
 	machine_kernel = NULL;
+	machine_cloned = NULL;
 	wf_rt = (struct wf_runtime){
 		.pid = 1,
 		.nr_workers = nr_workers,
@@ -441,6 +445,11 @@ struct wf_kthread *machine_door(void (*fn)(void *), void *arg)
 	k->is_door = true;
 	wf_rt.door = k;
 	return k;
+}
+
+struct wf_kthread *machine_helper(void (*fn)(void *))
+{
+	return new_kthread("helper", fn, NULL);
 }
 
 void machine_stranger(void (*fn)(void *), void *arg)

@@ -16,6 +16,8 @@ void machine_reset(uint32_t nr_workers);
 struct wf_kthread *machine_kthread(struct wf_worker *w);
 /* The main kernel thread: runs fn, never threads. */
 struct wf_kthread *machine_door(void (*fn)(void *), void *arg);
+/* One that runs fn, which gets its structure, and never threads. */
+struct wf_kthread *machine_helper(void (*fn)(void *));
 /* A kernel thread that the runtime does not know. */
 void machine_stranger(void (*fn)(void *), void *arg);
 /* A thread that runs fn(arg) and ends: READY, on no queue. */
@@ -50,6 +52,8 @@ uint32_t machine_nr_yields(void);
 extern size_t machine_object_bytes;
 extern long (*machine_kernel)(long nr, long a, long b, long c, long d);
 void machine_thread_exited(struct wf_thread *t);
+/* After machine_reset(): is told of each clone, which becomes that CPU, at the moment when it is made. */
+extern void (*machine_cloned)(int cpu);
 
 uint32_t machine_nr_dead(void);
 /* Nothing can run any more: everything ended, nothing is queued, every worker and token is where it belongs. */

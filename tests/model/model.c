@@ -324,6 +324,11 @@ void model_open_interrupts(void)
 	engine.cpus[engine.cur].is_closed = false;
 }
 
+void model_close_interrupts(int cpu)
+{
+	engine.cpus[cpu < 0 ? engine.cur : cpu].is_closed = true;
+}
+
 /* --- what CPUs do --- */
 
 void model_step(void)

@@ -61,6 +61,8 @@ uint32_t model_random(uint32_t n);
 void model_on_interrupt(void (*fn)(void));
 void model_interrupt(int cpu);
 void model_open_interrupts(void);
+/* On that CPU, -1 for the caller's: none is taken until it opens them. */
+void model_close_interrupts(int cpu);
 /* Every CPU's stores become visible. */
 void model_membarrier(void);
 void model_fence(const char *func);
