@@ -468,7 +468,7 @@ void wf_runtime_stop(void)
 		struct wf_kthread *k = wf_rt.kthreads[i];
 
 		sys_unmap((char *)k->stack - WF_PAGE, KTHREAD_BYTES);
-		sys_unmap(k->ring, sizeof(*k->ring));
+		sys_unmap(k->ring, WF_TRACE_RINGS * sizeof(*k->ring));
 	}
 	sys_unmap(wf_rt.workers, sizeof(struct wf_worker) * wf_rt.nr_workers);
 	sys_unmap(wf_rt.kthreads, pool_max * sizeof(struct wf_kthread *));
