@@ -56,6 +56,11 @@ uint32_t wf_fd_seq(int fd)
 	return e ? wf_load_acquire(&e->seq) : 0;
 }
 
+bool wf_fd_has_room(int fd)
+{
+	return wf_fdtab_entry(fd) != NULL;
+}
+
 bool wf_fd_is_own(int fd)
 {
 	struct fd_entry *e = wf_fdtab_entry(fd);

@@ -147,6 +147,8 @@ bool wf_fd_is_private(void);
 
 /* One of the runtime's own descriptors: the program must not close or replace it. */
 bool wf_fd_is_own(int fd);
+/* The table has room for it: it can be waited for. */
+bool wf_fd_has_room(int fd);
 void wf_fd_set_own(int fd, bool is_own);
 
 struct wf_io_driver;

@@ -87,14 +87,14 @@ void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr)
 /*
  * Will this descriptor never wake us, though it may become ready? Not so if the poller knows of
  * nothing to wait for (-EPERM: always ready, but not for what was asked), nor if it is closed:
- * Linux would go on waiting for the file, which nobody can reach any more. select() also passes
- * numbers beyond the kernel's table, which the kernel does not look at.
+ * Linux would go on waiting for the file, which nobody can reach any more. Nor is one waited for that our table has no
+ * room for; select() also passes numbers beyond the kernel's table, which the kernel does not look at.
  */
 static bool is_refused(const struct lx_poll_slot *slot, int ret)
 {
-	if (slot->waiter.fd >= WF_MAX_FDS)
-		return true;
-	return ret < 0 && ret != -EPERM && ret != -EBADF;
+	if (ret == -EPERM)
+		return !wf_fd_has_room(slot->waiter.fd);
+	return ret < 0 && ret != -EBADF;
 }
 
 /* In state PARKING. EVENT: one has moved since it was armed. Dequeue the first *out_nr again. */

@@ -155,6 +155,8 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 	(void)info;
 	if (!k || k->is_door)
 		return;
+	if (WF_UNLIKELY(k->takes_altstack))
+		set_worker_stack(k, uc);
 	wf_store_seq_cst(&k->kick_sent, 0u);
 	wants_cpu = wf_exchange(&k->preempt, 0u);
 	w = wf_load_relaxed(&k->worker); /* in a call it may be taken from us at any moment */
@@ -206,7 +208,7 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 	 */
 	if (k->is_door)
 		mask = ~0ull;
-	WF_ASSERT(sys2(__NR_sigaltstack, &ss, NULL) == 0);
+	k->takes_altstack = sys2(__NR_sigaltstack, &ss, NULL) < 0;
 	WF_ASSERT(sys_sigprocmask(SIG_SETMASK, &mask, NULL) == 0);
 	/*
 	 * A kick until now had no tid to go to, or a handler that did not know itself: nothing has run here that
@@ -214,6 +216,11 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 	 */
 	wf_store_seq_cst(&k->kick_sent, 0u);
 	wf_store_relaxed(&k->preempt, 0u);
+	if (WF_UNLIKELY(k->takes_altstack && !k->is_door)) {
+		/* A filter that the program has set refuses the call: a handler's return sets the stack, too. */
+		wf_kick(k);
+		k->takes_altstack = false;
+	}
 	if (wf_rt.hooks && wf_rt.hooks->kicked)
 		wf_rt.hooks->kicked(k);
 }

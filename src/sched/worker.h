@@ -66,6 +66,7 @@ struct wf_kthread {
 	uint32_t kick_sent;     /* (a) one kick outstanding at most */
 	uint32_t preempt;       /* (a) the monitor wants the CPU for somebody else */
 	uint32_t nr_preempting; /* (a) who are about to say so, and to kick it; see insys.c */
+	bool takes_altstack;    /* (o) the next kick puts the alternate stack in place */
 	uint32_t sleep_word;    /* (a) 1: a spare asleep on it */
 	bool is_searching;      /* (o) holds one of wf_rt.nr_searching */
 	bool is_lazy;           /* (o) counted in wf_rt.nr_lazy */

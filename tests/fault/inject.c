@@ -26,6 +26,9 @@ enum kind {
 	KIND_SHORT,
 	KIND_ENOSPC,
 	KIND_EPERM,
+	KIND_KTHREAD, /* the user's or the group's limit of kernel threads is reached */
+	KIND_MPROTECT,
+	KIND_REFUSED, /* a filter from before the program began */
 };
 
 struct fault {
@@ -128,6 +131,23 @@ static bool reads_cache(long nr, long fd, long flags)
 	       wf_syscall6(__NR_lseek, fd, 0, SEEK_CUR, 0, 0, 0) >= 0;
 }
 
+static bool may_be_refused(long nr)
+{
+	switch (nr) {
+	case __NR_sigaltstack:
+	case __NR_membarrier:
+	case __NR_madvise:
+	case __NR_rseq:
+	case __NR_prlimit64:
+	case __NR_eventfd2:
+	case __NR_epoll_create1:
+	case __NR_timerfd_create:
+		return true;
+	default:
+		return false;
+	}
+}
+
 long wf_fault_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	if (waits(nr, b, c, d) && strikes(KIND_EINTR))
@@ -139,6 +159,10 @@ long wf_fault_syscall(long nr, long a, long b, long c, long d, long e, long f)
 		return -ENOSPC;
 	if ((nr == __NR_timerfd_settime || nr == __NR_io_uring_enter) && strikes(KIND_EPERM))
 		return -EPERM; /* a filter that the program has set */
+	if (nr == __NR_mprotect && strikes(KIND_MPROTECT))
+		return -ENOMEM;
+	if (may_be_refused(nr) && strikes(KIND_REFUSED))
+		return -EPERM;
 	if (makes_descriptor(nr, b) && strikes(KIND_EMFILE))
 		return -EMFILE;
 	if ((queues_signal(nr, c) || nr == __NR_io_uring_enter) && strikes(KIND_EAGAIN))
@@ -168,6 +192,7 @@ long __real_wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg
 long __wrap_wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid);
 long __wrap_wf_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, int *out_tid)
 {
-	return strikes(KIND_EAGAIN) ? -EAGAIN
-				    : __real_wf_arch_spawn_kthread(stack_top, fn, arg, out_tid);
+	return strikes(KIND_EAGAIN) || strikes(KIND_KTHREAD)
+		       ? -EAGAIN
+		       : __real_wf_arch_spawn_kthread(stack_top, fn, arg, out_tid);
 }
