@@ -68,12 +68,19 @@ void lx_bind_in_fault(struct wf_thread *base)
 	(void)wf_fetch_or(&base->attention, WF_ATT_BIND);
 }
 
-void lx_bind_for(uint32_t reason)
+long lx_bind_for(uint32_t reason)
 {
 	struct lx_thread *self = lx_self();
+	bool was_bound = wf_is_bound(&self->base);
 
+	if (!was_bound)
+		wf_bind_prepare();
 	(void)wf_fetch_or(&self->binds, reason);
 	lx_bind_rethink(self, true);
+	if (WF_LIKELY(was_bound || wf_bind_leaves_somebody()))
+		return 0;
+	lx_bind_no_longer_for(reason);
+	return -EAGAIN;
 }
 
 void lx_bind_no_longer_for(uint32_t reason)
@@ -118,7 +125,7 @@ void lx_bind_all_for_faults(void)
 		(void)wf_fetch_or(&t->binds, LX_BIND_FAULT);
 		ask(t);
 	}
-	lx_bind_for(LX_BIND_FAULT);
+	(void)lx_bind_for(LX_BIND_FAULT);
 }
 
 long sysc_userfaultfd(struct wf_frame *f)
@@ -139,9 +146,10 @@ void lx_bind_other_no_longer(struct lx_thread *t, uint32_t reason)
 long lx_bind_call(struct wf_frame *f)
 {
 	bool was_bound = lx_has_own_state();
-	long ret;
+	long ret = lx_bind_for(LX_BIND_STATE);
 
-	lx_bind_for(LX_BIND_STATE);
+	if (ret < 0)
+		return ret;
 	ret = lx_blocking(f, false);
 	if (ret < 0 && !was_bound)
 		lx_bind_no_longer_for(LX_BIND_STATE); /* nothing has changed */

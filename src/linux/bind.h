@@ -16,8 +16,8 @@
 #define LX_BIND_URING 16u /* a ring of io_uring belongs to it; not inherited */
 #define LX_BIND_FAULT 32u /* it waits in a page fault */
 
-/* The caller is bound when this returns. */
-void lx_bind_for(uint32_t reason);
+/* 0: the caller is bound. -EAGAIN: no kernel thread would be left for the others, and none can be made. */
+WF_PARKS long lx_bind_for(uint32_t reason);
 WF_PARKS void lx_bind_no_longer_for(uint32_t reason);
 /* The same for another thread: at once when it is running, else before it runs again. */
 void lx_bind_other(struct lx_thread *t, uint32_t reason);

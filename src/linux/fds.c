@@ -151,8 +151,9 @@ long sysc_close_range(struct wf_frame *f)
 	if (flags & CLOSE_RANGE_UNSHARE && is_alone())
 		flags &= ~(uint64_t)CLOSE_RANGE_UNSHARE;
 	if (flags & CLOSE_RANGE_UNSHARE) { /* a table of descriptors of its own from now on */
-		lx_bind_for(LX_BIND_STATE);
-		ret = sys1(__NR_unshare, CLONE_FILES);
+		ret = lx_bind_for(LX_BIND_STATE);
+		if (ret == 0)
+			ret = sys1(__NR_unshare, CLONE_FILES);
 		if (ret < 0)
 			return ret;
 		wf_fd_make_private();

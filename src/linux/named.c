@@ -105,9 +105,10 @@ long sysc_ptrace(struct wf_frame *f)
 {
 	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f), (long)WF_ARG3(f) };
 	struct wf_kthread *k;
-	long ret;
+	long ret = lx_bind_for(LX_BIND_STATE);
 
-	lx_bind_for(LX_BIND_STATE);
+	if (ret < 0)
+		return ret;
 	args[1] = (int)kernel_tid((uint32_t)args[1]);
 	ret = lx_blocking_call(__NR_ptrace, args, false, LX_RESTART_SYS);
 	if (ret != -ESRCH || args[1] <= 0)
@@ -124,7 +125,7 @@ static struct lx_thread *bind_named(uint32_t tid)
 	struct lx_thread *t = lx_by_tid(tid);
 
 	if (t == lx_self())
-		lx_bind_for(LX_BIND_STATE);
+		(void)lx_bind_for(LX_BIND_STATE);
 	else if (t)
 		lx_bind_other(t, LX_BIND_STATE);
 	return t;
@@ -228,7 +229,9 @@ static long set_caps(const long args[6])
 
 	if (lx_is_alone())
 		return lx_everybody_request(&call);
-	lx_bind_for(LX_BIND_STATE);
+	ret = lx_bind_for(LX_BIND_STATE);
+	if (ret < 0)
+		return ret;
 	ret = lx_blocking_call(__NR_capset, args, false, LX_RESTART_SYS);
 	if (ret < 0 && !had_state)
 		lx_bind_no_longer_for(LX_BIND_STATE);

@@ -132,8 +132,8 @@ long lx_sched_set_policy(struct lx_thread *t, uint32_t policy, int priority)
 	t->policy = policy;
 	t->priority = priority;
 	if (needs && is_own)
-		lx_bind_for(LX_BIND_POLICY);
-	if (lx_bind_tid(t))
+		ret = lx_bind_for(LX_BIND_POLICY);
+	if (ret == 0 && lx_bind_tid(t))
 		ret = sys3(__NR_sched_setscheduler, lx_bind_tid(t), policy, &priority);
 	if (ret < 0) {
 		t->policy = old_policy;
@@ -263,6 +263,8 @@ long sysc_sched_setaffinity(struct wf_frame *f)
 	if (usual(have, sizeof(have)) < 0)
 		return -EINVAL;
 	ret = may_have(want, have, ARRAY_LEN(want));
+	if (ret == 0 && t == lx_self() && !is_equal(want, have))
+		ret = lx_bind_for(LX_BIND_AFFINITY);
 	if (ret < 0)
 		return ret;
 	__builtin_memcpy(t->affinity, want, sizeof(want));
@@ -270,9 +272,7 @@ long sysc_sched_setaffinity(struct wf_frame *f)
 	if (lx_bind_tid(t))
 		ret = sys3(__NR_sched_setaffinity, lx_bind_tid(t), sizeof(want), want);
 	if (!is_equal(want, have)) {
-		if (t == lx_self())
-			lx_bind_for(LX_BIND_AFFINITY);
-		else
+		if (t != lx_self())
 			lx_bind_other(t, LX_BIND_AFFINITY);
 	} else if (t == lx_self()) {
 		lx_bind_no_longer_for(LX_BIND_AFFINITY);
@@ -348,9 +348,9 @@ void lx_sched_show_kernel(void)
 	struct lx_thread *self = lx_self();
 
 	if (self->nice != lx.base_nice)
-		lx_bind_for(LX_BIND_NICE);
+		(void)lx_bind_for(LX_BIND_NICE);
 	if (self->policy != lx.base_policy && !lx_bind_tid(self))
-		lx_bind_for(LX_BIND_POLICY);
+		(void)lx_bind_for(LX_BIND_POLICY);
 }
 
 /* All processes of a group or of a user, and all threads of each. */

@@ -217,7 +217,9 @@ long lx_proc_open(struct wf_frame *f, int arg, const struct lx_proc_path *p, boo
 		return lx_proc_call(f, arg, p);
 	if (p->t != self) /* the door's, if it has none: the kernel refuses what we write there */
 		return call_as(f, arg, p, lx_bind_tid(p->t) ? lx_bind_tid(p->t) : wf_rt.pid);
-	lx_bind_for(LX_BIND_STATE);
+	fd = lx_bind_for(LX_BIND_STATE);
+	if (fd < 0)
+		return fd;
 	fd = lx_proc_call(f, arg, p);
 	if (fd < 0 && !was_bound)
 		lx_bind_no_longer_for(LX_BIND_STATE);

@@ -95,10 +95,11 @@ static long filter_self(struct wf_frame *f, const char *why_not_all)
 static long filter_alone(struct wf_frame *f, uint64_t flags, const void *prog)
 {
 	bool had_state = lx_has_own_state();
-	long ret;
-
 	/* Its calls are real from now on: a filter may know only those that the program makes. */
-	lx_bind_for(LX_BIND_STATE);
+	long ret = lx_bind_for(LX_BIND_STATE);
+
+	if (ret < 0)
+		return ret;
 	lx_ring_end();
 	if (!lx_sysfilter_lets_runtime(prog))
 		ret = filter_self(f, "its filter forbids what they need");
@@ -157,7 +158,9 @@ long sysc_landlock_restrict_self(struct wf_frame *f)
 
 	if (!lx_is_alone())
 		return lx_bind_call(f);
-	lx_bind_for(LX_BIND_STATE);
+	ret = lx_bind_for(LX_BIND_STATE);
+	if (ret < 0)
+		return ret;
 	ret = lx_everybody_call(f, had_state);
 	if (ret < 0 && !had_state)
 		lx_bind_no_longer_for(LX_BIND_STATE);

@@ -73,12 +73,14 @@ static long apply(struct lx_thread *t, struct sched_attr *a)
 static long apply_by_kernel(struct lx_thread *t, struct sched_attr *a)
 {
 	bool is_own = t == lx_self(), had_state = wf_load_acquire(&t->binds) & LX_BIND_STATE;
-	long ret;
+	long ret = 0;
 
 	if (!is_own && !lx_bind_tid(t))
 		return -EPERM;
 	if (is_own)
-		lx_bind_for(LX_BIND_STATE);
+		ret = lx_bind_for(LX_BIND_STATE);
+	if (ret < 0)
+		return ret;
 	a->size = sizeof(*a);
 	ret = sys3(__NR_sched_setattr, lx_bind_tid(t), a, 0);
 	if (ret == 0 && !(a->sched_flags & SCHED_FLAG_KEEP_POLICY)) {

@@ -37,9 +37,10 @@ struct dirent_k {
 static long bind_and(struct wf_frame *f, long (*call)(struct wf_frame *))
 {
 	bool was_bound = wf_load_acquire(&lx_self()->binds) & LX_BIND_URING;
-	long ret;
+	long ret = lx_bind_for(LX_BIND_URING);
 
-	lx_bind_for(LX_BIND_URING);
+	if (ret < 0)
+		return ret;
 	ret = call(f);
 	if (ret < 0 && !was_bound)
 		lx_bind_no_longer_for(LX_BIND_URING);

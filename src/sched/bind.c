@@ -8,12 +8,24 @@
  * the thread's deadline as its time-out, so that a bound thread depends on no other to wake up in time.
  *
  * Invariants: t->bound is changed by t itself only, while it runs, or before it first runs. A kernel thread with
- * state of its own makes no kernel thread that carries a worker: the door is asked instead (wf_rt_carry()).
+ * state of its own makes no kernel thread that carries a worker: the door is asked instead (wf_rt_carry()). The last
+ * kernel thread that could run others is bound by no call: that call fails with EAGAIN (wf_rt.nr_unbound).
  */
 #include "sched/bind.h"
 #include "arch/arch.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
+
+void wf_bind_prepare(void)
+{
+	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.nr_unbound) <= 1))
+		(void)wf_rt_spawn_spare();
+}
+
+bool wf_bind_leaves_somebody(void)
+{
+	return wf_load_seq_cst(&wf_rt.nr_unbound) > 0;
+}
 
 void wf_bind_self(void)
 {
@@ -24,6 +36,7 @@ void wf_bind_self(void)
 	if (self->bound)
 		return;
 	wf_account_bind(k, self);
+	wf_fetch_sub(&wf_rt.nr_unbound, 1u); /* two that bind at once do not both take the last */
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	wf_rt_make_vacant(w); /* may make a carrier: this kernel thread is still like all others */
 	wf_store_relaxed(&k->bound_is_ready, 0u);
@@ -41,6 +54,7 @@ void wf_bind_end(void)
 	wf_account_unbind(k, self);
 	wf_store_release(&self->bound, (struct wf_kthread *)NULL);
 	wf_store_release(&k->bound, (struct wf_thread *)NULL);
+	wf_fetch_add(&wf_rt.nr_unbound, 1u);
 	wf_worker_go_on();
 }
 

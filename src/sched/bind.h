@@ -9,6 +9,12 @@
 
 /* The caller keeps the kernel thread that it runs on, and gives its worker away. */
 void wf_bind_self(void);
+/*
+ * Kernel threads must be left that run everybody else. Before and after wf_bind_self(): make one more if there is no other;
+ * is there one? If not the binding has to be taken back.
+ */
+void wf_bind_prepare(void);
+bool wf_bind_leaves_somebody(void);
 /* Linux keeps nothing of the caller on its kernel thread any more: from now on it runs on any. */
 WF_PARKS void wf_bind_end(void);
 /*

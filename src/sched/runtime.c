@@ -175,6 +175,7 @@ bool wf_rt_retire_spare(struct wf_kthread *k)
 	if (wf_rt.nr_spares > SPARES_KEPT && *at) {
 		*at = k->next_spare;
 		wf_rt.nr_spares--;
+		wf_fetch_sub(&wf_rt.nr_unbound, 1u);
 		k->next_spare = wf_rt.ended;
 		wf_rt.ended = k;
 		ends = true;
@@ -267,13 +268,30 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 	}
 	attach(w, k, searching);
 	error = spawn(k, wf_worker_loop);
-	if (error == 0)
+	if (error == 0) {
+		wf_fetch_add(&wf_rt.nr_unbound, 1u);
 		return true;
+	}
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	wf_rt_end_kthread(k);
 	wf_rescue_note(error);
 	return false;
+}
+
+long wf_rt_spawn_spare(void)
+{
+	struct wf_kthread *k = new_kthread();
+	long ret;
+
+	if (!k)
+		return -ENOMEM;
+	ret = spawn(k, wf_worker_loop);
+	if (ret == 0)
+		wf_fetch_add(&wf_rt.nr_unbound, 1u);
+	else
+		wf_rt_end_kthread(k);
+	return ret;
 }
 
 struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t)
@@ -457,8 +475,10 @@ long wf_runtime_staff(void)
 		return -ENOMEM;
 	wf_store_release(&k->sleep_word, 1u);
 	ret = spawn(k, wait_for_worker);
-	if (ret == 0)
+	if (ret == 0) {
+		wf_rt.nr_unbound = 1;
 		wf_rt_add_spare(k);
+	}
 	return ret;
 }
 

@@ -74,6 +74,7 @@ struct wf_runtime {
 	struct wf_worker *vacant;  /* (q) */
 	struct wf_kthread *spares; /* (q) */
 	uint32_t nr_spares;        /* (q) */
+	uint32_t nr_unbound;       /* (a) kernel threads that run whoever is ready, or will */
 	struct wf_kthread *ended;  /* (q) may be used again once their tid is 0 */
 	uint32_t revivals;         /* (a) how often one of those came back, or began to */
 	uint32_t nr_reviving; /* (a) those that are just coming back: their tid is not known yet */
@@ -162,6 +163,8 @@ extern long (*wf_clock_vdso)(int clock, struct __kernel_timespec *out);
 
 /* A new kernel thread, or a spare, for worker w. False: none could be made, w stays vacant. */
 bool wf_rt_carry(struct wf_worker *w, bool searching);
+/* One more that waits to be needed. 0 or -errno. */
+long wf_rt_spawn_spare(void);
 /* For bind.c: a kernel thread for t alone, made by the caller's; one that ends. */
 struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t);
 void wf_rt_end_kthread(struct wf_kthread *k);

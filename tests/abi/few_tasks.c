@@ -222,6 +222,49 @@ static void all_but_one_in_locks(void)
 	reap(pid);
 }
 
+static sem_t is_asked, is_answered;
+
+/* What the kernel keeps of a thread takes a kernel thread for itself: natively it has one anyhow. */
+static void *has_something_of_its_own(void *arg)
+{
+	cpu_set_t all, one;
+	int ret;
+
+	CHECK_SYS(sched_getaffinity(0, sizeof(all), &all));
+	CPU_ZERO(&one);
+	for (size_t i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	ret = sched_setaffinity(0, sizeof(one), &one);
+	CHECK(ret == 0 || errno == EAGAIN);
+	if (ret == 0) {
+		CHECK_SYS(sched_getaffinity(0, sizeof(all), &all));
+		CHECK_EQ(CPU_COUNT(&all), 1);
+	}
+	CHECK(syscall(SYS_setfsuid, getuid()) == (long)getuid());
+	for (int i = 0; i < 10; i++) {
+		sem_post(&is_answered);
+		while (sem_wait(&is_asked))
+			;
+	}
+	return arg;
+}
+
+static void bound(void)
+{
+	pthread_t t;
+
+	become_somebody(2);
+	t = start(has_something_of_its_own, NULL);
+	for (int i = 0; i < 10; i++) {
+		while (sem_wait(&is_answered))
+			;
+		sem_post(&is_asked);
+	}
+	join(t);
+	join(start_when_possible(counts, &(int){ 0 }));
+}
+
 static void *ends_the_process(void *arg)
 {
 	(void)arg;
@@ -281,6 +324,8 @@ int main(void)
 	in_child(all_in_semaphores, 0, "all but one wait for semaphores");
 	in_child(all_in_opens, 0, "all but one wait in open");
 	in_child(all_but_one_in_locks, 0, "data and time go on beside them");
+	in_child(bound, 0,
+		 "a thread that needs a kernel thread for itself does not take the last one");
 	in_child(all_wait_for_ever, SIGTERM, "a signal ends a process that waits for ever");
 	snprintf(name, sizeof(name), "%s/fifo", dir);
 	(void)unlink(name);
