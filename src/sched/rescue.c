@@ -17,13 +17,18 @@ void wf_rescue_note(long error)
 	wf_monitor_arm();
 }
 
-/* Seen from outside: a guess, which may be late. To end a call in vain costs that call, which is made again. */
-static bool may_be_ended(const struct wf_kthread *k)
+/*
+ * Whose call on k may be ended, or NULL. Seen from outside: a guess, which may be late. To end another call of that thread
+ * costs that call, which is made again.
+ */
+static struct wf_thread *may_be_ended(const struct wf_kthread *k)
 {
-	const struct wf_thread *t = wf_load_relaxed(&k->cur);
+	struct wf_thread *t = wf_load_relaxed(&k->cur);
 
 	return t && !wf_load_relaxed(&k->bound) && wf_load_acquire(&k->insys) == 2 &&
-	       wf_load_relaxed(&t->repeats_call);
+			       wf_load_relaxed(&t->repeats_call)
+		       ? t
+		       : NULL;
 }
 
 static void end_a_call(void)
@@ -32,12 +37,12 @@ static void end_a_call(void)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t at = (wf_rt.rescue_turn + i) % nr;
-		struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[at]);
+		struct wf_thread *t = may_be_ended(wf_load_acquire(&wf_rt.kthreads[at]));
 
-		if (!may_be_ended(k))
+		if (!t)
 			continue;
 		wf_rt.rescue_turn = at + 1;
-		wf_call_break(wf_load_relaxed(&k->cur));
+		wf_call_break(t);
 		return;
 	}
 }

@@ -274,6 +274,7 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 	}
 	wf_store_release(&w->kthread, (struct wf_kthread *)NULL);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	k->is_searching = false;
 	wf_rt_end_kthread(k);
 	wf_rescue_note(error);
 	return false;

@@ -223,6 +223,8 @@ long model_syscall(long nr, long a, long b, long c, long d)
 	return 0;
 }
 
+bool machine_is_full;
+
 void model_arch_set_self(struct wf_kthread *k)
 {
 	model_gs = k; /* as model_cpu() was told */
@@ -241,7 +243,7 @@ long model_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, in
 {
 	int n;
 
-	if (machine.nr_kthreads == MAX_KTHREADS)
+	if (machine_is_full || machine.nr_kthreads == MAX_KTHREADS)
 		return -EAGAIN;
 	machine.nr_kthreads++;
 	model_fence(__func__); /* as any system call that makes something others see */
@@ -387,6 +389,7 @@ void machine_reset(uint32_t nr_workers)
 	machine.armed = WF_NEVER;
 	machine_kernel = NULL;
 	machine_cloned = NULL;
+	machine_is_full = false;
 	wf_rt = (struct wf_runtime){
 		.pid = 1,
 		.nr_workers = nr_workers,
@@ -527,6 +530,19 @@ bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until)
 	} while (model_wait(ends_direct_wait, &d, until) && *d.kicked);
 	wf_direct_end();
 	return true;
+}
+
+bool machine_wait_in_call(bool (*is_over)(void *), void *arg)
+{
+	struct wf_thread *self = wf_self();
+	struct direct_wait d = { is_over, arg,
+				 &machine.kicked[wf_self_kthread()->tid - FIRST_TID] };
+
+	while (!wf_load_relaxed(&self->attention) && !is_over(arg)) {
+		(void)model_wait(ends_direct_wait, &d, WF_NEVER);
+		(void)take_kick(d.kicked);
+	}
+	return is_over(arg);
 }
 
 static bool is_door_kicked(void *arg)

@@ -38,6 +38,12 @@ void machine_monitor(void *arg);
  */
 bool machine_wait_directly(bool (*is_over)(void *), void *arg, int64_t until);
 
+/* The running thread is in a call until then: true; or until a kick finds its attention word set. */
+bool machine_wait_in_call(bool (*is_over)(void *), void *arg);
+
+/* No further kernel thread can be made. Set after machine_reset(). */
+extern bool machine_is_full;
+
 /* The running thread computes until then, and is preempted meanwhile. */
 void machine_compute(bool (*is_over)(void *), void *arg);
 
