@@ -272,6 +272,8 @@ bool lx_signal_is_wanted(struct lx_thread *t);
  * that nothing stands behind any more would end every further wait at once, and goes.
  */
 bool lx_signal_is_waiting(struct lx_thread *self);
+/* Whom a signal of the process was told may not run soon: who is in a call may have it. */
+void lx_signal_stranded(void);
 /* Make t look at its attention word soon, whatever it is doing. */
 void lx_signal_notify(struct lx_thread *t);
 /* To one thread. 0, -EAGAIN, or -ESRCH: it has ended. */

@@ -99,6 +99,18 @@ void lx_signal_notify(struct lx_thread *t)
 		lx_signal_interrupt(t);
 }
 
+void lx_signal_stranded(void)
+{
+	uint32_t nr = wf_load_acquire(&wf_rt.nr_kthreads);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct wf_thread *t = wf_load_relaxed(&wf_load_acquire(&wf_rt.kthreads[i])->cur);
+
+		if (t && lx_signal_is_wanted(lx_of(t)))
+			lx_signal_notify(lx_of(t));
+	}
+}
+
 /* Linux looks at whom it is sent to; what is blocked or waited for is never ignored. */
 static bool is_dropped(const struct lx_thread *t, int sig)
 {

@@ -88,6 +88,7 @@ static const struct wf_sched_hooks hooks = {
 	.is_copy = is_copy,
 	.is_spin = is_spin,
 	.stands_still = lx_bind_in_fault,
+	.stranded = lx_signal_stranded,
 	.refused_kthread = tell_refused_kthread,
 };
 
@@ -249,7 +250,11 @@ static const char *find_refused_call(void)
 		return "sigaltstack";
 	if (sys4(__NR_rt_sigtimedwait, &none, NULL, &now, sizeof(none)) != -EAGAIN)
 		return "rt_sigtimedwait";
-	return sys_tgkill(pid, pid, 0) < 0 ? "tgkill" : NULL;
+	if (sys_tgkill(pid, pid, 0) < 0)
+		return "tgkill";
+	/* See lx_signal_interrupt(). Sooner costs less: with one kernel thread there is nobody to wait for. */
+	return sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0) < 0 ? "membarrier"
+										      : NULL;
 }
 
 /* All that was made for the first thread, before anybody else runs. */
@@ -288,7 +293,6 @@ static long start(uint64_t mask)
 		return refuse_for("mmap", -ENOMEM);
 	adopt_main(lx_of(main), mask);
 	take_over_handlers();
-	(void)sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 	/* Without one the main thread could go on nowhere. With it, nothing can fail any more. */
 	ret = wf_runtime_staff();
 	if (ret < 0) {

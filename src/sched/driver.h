@@ -55,6 +55,8 @@ struct wf_sched_hooks {
 	 * there, in a page fault. Give it a kernel thread of its own for as long.
 	 */
 	void (*stands_still)(struct wf_thread *t);
+	/* By the door: somebody is ready, and runs only when a call ends. */
+	void (*stranded)(void);
 	/* By the door, once: no further kernel thread could be made, for this -errno. */
 	void (*refused_kthread)(long error);
 };

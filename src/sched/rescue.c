@@ -31,7 +31,7 @@ static struct wf_thread *may_be_ended(const struct wf_kthread *k)
 		       : NULL;
 }
 
-static void end_a_call(void)
+static bool end_a_call(void)
 {
 	uint32_t nr = wf_load_acquire(&wf_rt.nr_kthreads);
 
@@ -43,8 +43,9 @@ static void end_a_call(void)
 			continue;
 		wf_rt.rescue_turn = at + 1;
 		wf_call_break(t);
-		return;
+		return true;
 	}
+	return false;
 }
 
 int64_t wf_rescue_look(int64_t now, bool is_queued)
@@ -63,7 +64,8 @@ int64_t wf_rescue_look(int64_t now, bool is_queued)
 	    wf_load_seq_cst(&wf_rt.nr_lazy))
 		return WF_NEVER;
 	if (is_queued) {
-		end_a_call();
+		if (!end_a_call() && wf_rt.hooks->stranded)
+			wf_rt.hooks->stranded();
 		return now + TURN_NS;
 	}
 	/* Nobody sleeps in the poller, and nobody can. */

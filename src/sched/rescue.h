@@ -13,7 +13,8 @@
  *
  * Invariant: work is queued, and no worker has a carrier: then the monitor stays armed, and each of its looks tries to make
  * a carrier and else ends a call, each time of the next kernel thread. A call that ends by itself, of whatever kind,
- * finds the worker vacant and goes on with what is queued.
+ * finds the worker vacant and goes on with what is queued. Where no call can be ended, signals are at least told to who
+ * is in one, as one may end the process.
  */
 #ifndef WF_SCHED_RESCUE_H
 #define WF_SCHED_RESCUE_H

@@ -285,6 +285,51 @@ static void all_wait_for_ever(void)
 		pause();
 }
 
+static int may_end[2];
+
+/* Nobody may take it out of a call whose time would begin anew. */
+static void *waits_for_an_hour(void *arg)
+{
+	int id = (int)CHECK_SYS(semget(IPC_PRIVATE, 1, 0600));
+	const struct timespec hour = { 3600, 0 };
+	struct sembuf down = { .sem_op = -1 };
+
+	CHECK_EQ(write(may_end[1], &id, sizeof(id)), sizeof(id));
+	(void)semtimedop(id, &down, 1, &hour);
+	return arg;
+}
+
+static void ends_it(int signal)
+{
+	_exit(signal);
+}
+
+static void one_waits_for_an_hour(void)
+{
+	(void)signal(SIGTERM, ends_it);
+	become_somebody(2);
+	(void)start(waits_for_an_hour, NULL);
+	for (;;)
+		pause();
+}
+
+static void ended_from_outside(void)
+{
+	int status, id;
+	pid_t pid;
+
+	CHECK_SYS(pipe(may_end));
+	pid = fork();
+	if (pid == 0)
+		one_waits_for_an_hour();
+	CHECK_SYS(pid);
+	CHECK_EQ(read(may_end[0], &id, sizeof(id)), sizeof(id));
+	CHECK_SYS(kill(pid, SIGTERM));
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == SIGTERM);
+	CHECK_SYS(semctl(id, 0, IPC_RMID));
+}
+
 static void in_child(void (*run)(void), int signal, const char *what)
 {
 	int status;
@@ -327,6 +372,8 @@ int main(void)
 	in_child(bound, 0,
 		 "a thread that needs a kernel thread for itself does not take the last one");
 	in_child(all_wait_for_ever, SIGTERM, "a signal ends a process that waits for ever");
+	in_child(ended_from_outside, 0,
+		 "and its handler runs where the only thread with a kernel thread waits for long");
 	snprintf(name, sizeof(name), "%s/fifo", dir);
 	(void)unlink(name);
 	CHECK_SYS(unlink(path));
