@@ -173,11 +173,11 @@ static void ask(int i)
 /* In a call that holds its kernel thread. */
 static void *locks(void *arg)
 {
-	int fd = open(path, O_RDWR);
+	int fd = (int)(intptr_t)arg;
 
 	CHECK_SYS(flock(fd, LOCK_EX));
 	close(fd);
-	return arg;
+	return NULL;
 }
 
 static void *bound_sleeps(void *arg)
@@ -215,6 +215,15 @@ static void *reads_nothing(void *arg)
 	return arg;
 }
 
+/* The file is opened here: whoever runs later may not be allowed to. */
+static pthread_t start_locking(void)
+{
+	int fd = open(path, O_RDWR);
+
+	CHECK_SYS(fd);
+	return start(locks, (void *)(intptr_t)fd);
+}
+
 static void make_company(int walk)
 {
 	pthread_t t[SPARES];
@@ -222,20 +231,20 @@ static void make_company(int walk)
 
 	CHECK_SYS(flock(fd, LOCK_EX));
 	for (int i = 0; i < SPARES; i++)
-		t[i] = start(locks, NULL);
+		t[i] = start_locking();
 	sleep_ns(MS);
 	CHECK_SYS(flock(fd, LOCK_UN));
 	for (int i = 0; i < SPARES; i++)
 		join(t[i]);
 	CHECK_SYS(flock(fd, LOCK_EX)); /* until the end */
-	start(locks, NULL);
+	(void)start_locking();
 	start(bound_sleeps, NULL);
 	while (sem_wait(&done))
 		;
 	if (walk % 8 == 0)
 		for (int i = 0; i < RING; i++)
 			start(waits_for_others, NULL);
-	if (walk % 16 == 1) {
+	if (walk % 32 == 1) {
 		start(reads_nothing, NULL);
 		for (int i = 0; i < 4; i++)
 			start(computes, NULL);
