@@ -116,7 +116,8 @@ WF_PARKS long sysc_timer_getoverrun(struct wf_frame *f);
 WF_PARKS long sysc_timer_gettime(struct wf_frame *f);
 WF_PARKS long sysc_timer_settime(struct wf_frame *f);
 WF_PARKS long sysc_tkill(struct wf_frame *f);
-WF_PARKS long sysc_unshare(struct wf_frame *f);
+/* unshare(), and what it means for the table of descriptors. */
+WF_PARKS long lx_fds_unshare(struct wf_frame *f);
 WF_PARKS long sysc_vmsplice(struct wf_frame *f);
 WF_PARKS long sysc_wait4(struct wf_frame *f);
 WF_PARKS long sysc_waitid(struct wf_frame *f);

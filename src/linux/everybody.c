@@ -29,6 +29,7 @@ static struct {
 	struct lx_everybody call; /* (p) before seq */
 	uint32_t seq;             /* (a) grows with every request */
 	uint32_t is_open;         /* (a) some have yet to answer */
+	bool is_unlike;           /* (q) by turn: one that no thread owns was told something else */
 } request;
 
 static long make_it(const struct lx_everybody *c)
@@ -79,11 +80,14 @@ static void wait_for(struct wf_kthread *k, uint32_t seq)
 
 static void check_answer(const struct wf_kthread *k, long ret, uint32_t revivals)
 {
-	if (request.call.is_own_state || wf_load_acquire(&k->tid) <= 0 || !is_like_all(k) ||
+	if (wf_load_acquire(&k->tid) <= 0 || !is_like_all(k) ||
 	    wf_load_acquire(&k->request_ret) == ret)
 		return;
 	/* What we have read is of one kernel thread only if none came back meanwhile. Else the round is repeated. */
-	if (wf_load_seq_cst(&wf_rt.revivals) == revivals)
+	if (wf_load_seq_cst(&wf_rt.revivals) != revivals)
+		return;
+	request.is_unlike = true;
+	if (!request.call.is_own_state)
 		wf_die("a call for the whole process did something else on one of its kernel threads, "
 		       "which may have kept a right",
 		       __FILE__, __LINE__);
@@ -120,6 +124,7 @@ long lx_everybody_make(const struct lx_everybody *call, uint32_t *out_seq)
 	if (ret < 0 && !call->asks_after_failure)
 		return ret;
 	request.call = *call;
+	request.is_unlike = false;
 	self->request_ret = ret;
 	wf_store_relaxed(&self->request_claimed, seq);
 	wf_store_release(&self->request_answered, seq);
@@ -156,15 +161,19 @@ void lx_everybody_forget(void)
 
 long lx_everybody_request(const struct lx_everybody *call)
 {
+	bool is_unlike;
 	uint32_t seq;
 	long ret;
 
-	wf_call_enter(
-		false); /* one that is in a call cannot be asked before it lets us: others run meanwhile */
+	/* One that is in a call may let us wait: others run meanwhile. */
+	wf_call_enter(false);
 	lx_everybody_lock();
 	ret = lx_everybody_make(call, &seq);
+	is_unlike = ret >= 0 && request.is_unlike;
 	lx_everybody_unlock();
 	wf_call_leave();
+	if (is_unlike && lx_config.on_outside)
+		lx_config.on_outside("they cannot do what its last thread does to itself");
 	return ret;
 }
 

@@ -9,8 +9,8 @@
 #include "linux/abi.h"
 
 struct lx_everybody {
-	long nr, args[6]; /* what they lead to stays as it is until all have made it */
-	bool is_own_state; /* the caller may differ from the rest, whose answers are then their own affair */
+	long nr, args[6];  /* what they lead to stays as it is until all have made it */
+	bool is_own_state; /* the caller may differ from the rest, and their answers from its own */
 	bool asks_after_failure;
 };
 

@@ -132,8 +132,8 @@ long sysc_dup2(struct wf_frame *f)
 }
 
 /*
- * A process with one thread has its table for itself, unless another has it too, and keeps it. Our kernel threads have the same one, and if it got
- * another they would hold open what it closes.
+ * A process with one thread has its table for itself, unless another has it too, and keeps it. Our kernel threads have the
+ * same one, and if it got another they would hold open what it closes.
  */
 static bool is_alone(void)
 {
@@ -171,7 +171,7 @@ long sysc_close_range(struct wf_frame *f)
 	return ret == 0 && first <= last ? sys3(__NR_close_range, first, last, flags) : ret;
 }
 
-long sysc_unshare(struct wf_frame *f)
+long lx_fds_unshare(struct wf_frame *f)
 {
 	struct wf_frame rest = *f;
 	long ret;

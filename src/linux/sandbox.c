@@ -153,11 +153,17 @@ long lx_sandbox_prctl(struct wf_frame *f)
 
 long sysc_landlock_restrict_self(struct wf_frame *f)
 {
+	const struct lx_everybody no_new_privs = { .nr = __NR_prctl,
+						   .args = { PR_SET_NO_NEW_PRIVS, 1 },
+						   .is_own_state = lx_has_own_state() };
 	bool had_state = lx_has_own_state();
 	long ret;
 
 	if (!lx_is_alone())
 		return lx_bind_call(f);
+	/* Who has it from before it was alone could be let in where the others are not. */
+	if (sys2(__NR_prctl, PR_GET_NO_NEW_PRIVS, 0) == 1)
+		(void)lx_everybody_request(&no_new_privs);
 	ret = lx_bind_for(LX_BIND_STATE);
 	if (ret < 0)
 		return ret;

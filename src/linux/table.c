@@ -7,6 +7,7 @@
 #include "linux/calls.h"
 #include "linux/cpuclock.h"
 #include "linux/names.h"
+#include "linux/namespaces.h"
 #include "linux/procpath.h"
 #include "linux/sandbox.h"
 
@@ -132,7 +133,7 @@ const struct lx_call lx_table[LX_MAX_NR] = {
 	[__NR_setfsuid] = { sysc_setfsid },
 	[__NR_setfsgid] = { sysc_setfsid },
 	[__NR_unshare] = { sysc_unshare },
-	[__NR_setns] = { sysc_binds },
+	[__NR_setns] = { sysc_setns },
 	[__NR_set_mempolicy] = { sysc_binds },
 	[__NR_landlock_restrict_self] = { sysc_landlock_restrict_self },
 	[__NR_iopl] = { sysc_binds },

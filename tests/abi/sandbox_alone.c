@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stddef.h>
 #include <sys/file.h>
@@ -237,6 +238,50 @@ static void landlock(void)
 	close(set);
 }
 
+static void *meets(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return arg;
+}
+
+/* What it needs for that it gave up when it was one of two. */
+static void landlock_later(void)
+{
+	const uint64_t handled = READ_FILE;
+	int set = (int)CHECK_SYS(CALL(landlock_create_ruleset, &handled, sizeof(handled), 0));
+	pthread_t t;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	t = start(meets, NULL);
+	pthread_barrier_wait(&barrier);
+	no_new_privs();
+	pthread_barrier_wait(&barrier);
+	join(t);
+	CHECK_SYS(setresuid(4321, 4321, 4321));
+	CHECK_SYS(CALL(landlock_restrict_self, set, 0));
+	close(set);
+}
+
+/* Of their own: the caller makes nothing outside of it. */
+static void namespaces(void)
+{
+	CHECK_SYS(unshare(CLONE_NEWUTS | CLONE_NEWIPC));
+	CHECK_SYS(unshare(CLONE_NEWNET));
+}
+
+static int outer_net;
+
+static void namespace_entered(void)
+{
+	CHECK_SYS(setns(outer_net, CLONE_NEWNET));
+}
+
+static void namespace_of_any_kind(void)
+{
+	CHECK_SYS(setns(outer_net, 0));
+}
+
 static void all_at_once(void)
 {
 	landlock();
@@ -286,13 +331,41 @@ static void note(const char *text)
 	nr_seen++;
 }
 
+#define NR_KINDS 3
+#define LINK 64
+
+/* The namespaces that a task is in. 0, or -1: it has ended. */
+static int read_namespaces(pid_t pid, int tid, char links[NR_KINDS][LINK])
+{
+	static const char *const kinds[NR_KINDS] = { "net", "uts", "ipc" };
+	char name[64];
+
+	for (int i = 0; i < NR_KINDS; i++) {
+		snprintf(name, sizeof(name), "/proc/%d/task/%d/ns/%s", pid, tid, kinds[i]);
+		memset(links[i], 0, LINK);
+		if (readlink(name, links[i], LINK - 1) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void note_namespaces(pid_t pid, int tid)
+{
+	char links[NR_KINDS][LINK], all[LINE];
+
+	if (read_namespaces(pid, tid, links))
+		return;
+	snprintf(all, sizeof(all), "%s %s %s", links[0], links[1], links[2]);
+	note(all);
+}
+
 static void note_status(pid_t pid, int tid)
 {
 	static const char *const fields[] = {
 		"Uid:",    "Gid:",    "Groups:",     "CapInh:",  "CapPrm:",         "CapEff:",
 		"CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Seccomp_filters:"
 	};
-	char line[LINE], all[LINE] = "", name[64];
+	char line[LINE], all[LINE] = "", name[64], links[NR_KINDS][LINK], ours[NR_KINDS][LINK];
 	FILE *f;
 
 	snprintf(name, sizeof(name), "/proc/%d/task/%d/status", pid, tid);
@@ -302,12 +375,16 @@ static void note_status(pid_t pid, int tid)
 	while (fgets(line, sizeof(line), f))
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 			if (!strncmp(line, fields[i], strlen(fields[i])) &&
-			    strlen(all) + strlen(line) < LINE)
+			    strlen(all) + strlen(line) < LINE - LINK)
 				strcat(all, line);
 	fclose(f);
 	for (char *p = all; *p; p++)
 		if (*p == '\n' || *p == '\t')
 			*p = ' ';
+	if (read_namespaces(pid, tid, links) || read_namespaces(getpid(), getpid(), ours))
+		return;
+	for (int i = 0; i < NR_KINDS; i++)
+		strcat(all, strcmp(links[i], ours[i]) ? "elsewhere " : "here ");
 	note(all);
 }
 
@@ -444,6 +521,8 @@ static void run(const char *what, void (*how)(void), int has_others)
 	close(to_child[0]);
 	for (int i = 0; i < (has_others ? 1 : 2) && is_told(); i++) {
 		look(pid, has_others ? 2 : 1);
+		look_once(pid, note_namespaces);
+		dprintf(1, "    in %d sets of namespaces\n", nr_seen);
 		reply();
 	}
 	if (!has_others && is_told()) {
@@ -482,8 +561,39 @@ static const struct {
 	{ "users by an instruction", user_by_instruction },
 	{ "the user for files", file_user },
 	{ "landlock", landlock },
+	{ "landlock, after others", landlock_later },
+	{ "namespaces of its own", namespaces },
+	{ "a namespace that is there", namespace_entered },
+	{ "a namespace of whatever kind", namespace_of_any_kind },
 	{ "all at once", all_at_once },
 };
+
+/* A network beside ours, or -1 where none may be made. */
+static int other_network(void)
+{
+	char name[64], c = 0;
+	int fds[2], fd = -1;
+	pid_t pid;
+
+	CHECK_SYS(pipe(fds));
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		c = unshare(CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC) == 0;
+		CHECK_EQ(write(fds[1], &c, 1), 1);
+		for (;;)
+			pause();
+	}
+	close(fds[1]);
+	if (read(fds[0], &c, 1) == 1 && c) {
+		snprintf(name, sizeof(name), "/proc/%d/ns/net", pid);
+		fd = open(name, O_RDONLY);
+	}
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	close(fds[0]);
+	return fd;
+}
 
 int main(void)
 {
@@ -502,8 +612,18 @@ int main(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	CHECK_SYS(sem_init(shared, 1, 0));
+	outer_net = other_network();
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!has_landlock && (ways[i].how == landlock || ways[i].how == all_at_once))
+			continue;
+		if (ways[i].how == landlock_later) {
+			if (has_landlock)
+				run(ways[i].what, ways[i].how, 0);
+			continue;
+		}
+		if (outer_net < 0 &&
+		    (ways[i].how == namespaces || ways[i].how == namespace_entered ||
+		     ways[i].how == namespace_of_any_kind))
 			continue;
 		run(ways[i].what, ways[i].how, 0);
 		run(ways[i].what, ways[i].how, 1);

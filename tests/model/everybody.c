@@ -16,6 +16,8 @@
 #define COUNT_UP 1000 /* the number of the call */
 #define MAX_TASKS 16
 
+struct lx_config lx_config;
+
 static uint32_t counts[MAX_TASKS]; /* by tid: what the kernel keeps */
 static uint32_t nr_made;           /* requests that are over */
 
