@@ -34,7 +34,10 @@ struct report {
 	size_t nr_missing;         /* libraries not found */
 	uint64_t static_tls_bytes; /* PT_TLS of the program and of all libraries */
 	int64_t syscall_pairs;
+	uint64_t text_bytes; /* of all of them, to be looked through at the first thread */
 };
+
+#define SEARCH_US_PER_MIB 200 /* at most, but on a cold page cache */
 
 /* One walk over the imports of one file. */
 struct walk {
@@ -84,6 +87,17 @@ static void add_maker(struct report *r, const char *name)
 		r->makers[r->nr_makers++] = name;
 }
 
+static uint64_t text_bytes(const struct wf_binary *b)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < b->nr_phdrs; i++) {
+		if (b->phdrs[i].p_type == PT_LOAD && b->phdrs[i].p_flags & PF_X)
+			bytes += b->phdrs[i].p_filesz;
+	}
+	return bytes;
+}
+
 static void analyse(struct report *r)
 {
 	struct walk w = { .report = r };
@@ -94,6 +108,7 @@ static void analyse(struct report *r)
 		add_maker(r, "");
 	r->syscall_pairs = wf_binary_syscall_pairs(&r->program.binary, visit_number, r);
 	r->static_tls_bytes = r->program.binary.tls_bytes;
+	r->text_bytes = text_bytes(&r->program.binary);
 	for (size_t i = 0; i < r->libraries.nr; i++) {
 		const struct wf_libraries_item *item = &r->libraries.items[i];
 
@@ -104,6 +119,7 @@ static void analyse(struct report *r)
 		w = (struct walk){ .report = r, .library = item->name };
 		wf_binary_imports(&item->binary, visit_import, &w);
 		r->static_tls_bytes += item->binary.tls_bytes;
+		r->text_bytes += text_bytes(&item->binary);
 		if (!w.makes_threads)
 			continue;
 		if (strcmp(item->name, "libstdc++.so.6") == 0)
@@ -266,6 +282,9 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 	if (r->syscall_pairs > 0)
 		printf("%-14s%lld possible system calls of its own; weft finds and answers them\n",
 		       "syscall", (long long)r->syscall_pairs);
+	printf("%-14s%llu MiB of text: about %llu ms at the first thread\n", "search",
+	       (unsigned long long)((r->text_bytes + (1 << 19)) >> 20),
+	       (unsigned long long)(r->text_bytes * SEARCH_US_PER_MIB / 1000 + (1 << 20)) >> 20);
 	for (size_t i = 0; i < r->libraries.nr; i++) {
 		if (!r->libraries.items[i].path)
 			print_line("missing", r->libraries.items[i].name);
@@ -335,6 +354,7 @@ static void print_json(const struct report *r, const char *name, struct verdict 
 		wf_text_json_number(&j, "tls_bytes_with_libraries", (long long)r->static_tls_bytes);
 		wf_text_json_bool(&j, "static_tls", b->flags & DF_STATIC_TLS);
 		wf_text_json_number(&j, "syscall_pairs", r->syscall_pairs);
+		wf_text_json_number(&j, "text_bytes", (long long)r->text_bytes);
 		print_calls(&j, &r->uses);
 		wf_text_json_begin(&j, "needed", '[');
 		for (size_t i = 0; i < b->nr_needed; i++)

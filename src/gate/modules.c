@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "gate/insn.h"
 #include "gate/patch.h"
+#include "gate/resident.h"
 #include "gate/table.h"
 #include "linux/abi.h"
 #include "linux/robust.h"
@@ -27,7 +28,6 @@
 
 #include <errno.h>
 
-#define TEXT_LIMIT (64ul << 20) /* some 15 ms to look through: a larger text is left alone */
 #define ENDBR_LEN 4
 #define JMP_LEN 5
 
@@ -107,16 +107,6 @@ static bool describe(const struct link_map *map, struct dl_phdr_info *out)
 	return true;
 }
 
-static size_t text_bytes(const struct dl_phdr_info *info)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X)
-			n += info->dlpi_phdr[i].p_memsz;
-	return n;
-}
-
 static void find_bounds(const struct dl_phdr_info *info, struct module *m)
 {
 	m->lo = UINTPTR_MAX;
@@ -172,7 +162,7 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 	for (size_t i = 0; i < nr_modules; i++)
 		if (modules[i].dynamic == map->l_ld)
 			return 0;
-	if (text_bytes(&info) > TEXT_LIMIT || (!is_relocated && has_text_relocations(map)))
+	if (!is_relocated && has_text_relocations(map))
 		return 0;
 	ret = wf_gate_patch_module(&info, &wish, &counts);
 	count.modules++;
@@ -278,10 +268,14 @@ static int add(size_t at, const struct link_map *map, uint32_t name_space, bool 
 	struct module m = {
 		.map = map, .dynamic = map->l_ld, .base = map->l_addr, .name_space = name_space
 	};
+	struct wf_resident resident = { 0 };
+	struct dl_phdr_info info;
 	int ret;
 
 	if (!make_room())
 		return -ENOMEM;
+	if (describe(map, &info))
+		wf_resident_note(&resident, &info);
 	ret = patch_module(map, &m, is_relocated);
 	for (size_t i = nr_modules; i > at; i--)
 		modules[i] = modules[i - 1];
@@ -289,6 +283,7 @@ static int add(size_t at, const struct link_map *map, uint32_t name_space, bool 
 	nr_modules++;
 	if (m.lo < m.hi && !is_libc(map) && knows_robust_locks(map))
 		lx_heir_expect();
+	wf_resident_restore(&resident);
 	return ret;
 }
 
