@@ -464,10 +464,9 @@ static bool has_option(const char *list, const char *name)
 	return false;
 }
 
-/* Within a run the file is that of all its programs, and only the outermost begins it. */
 static void set_trace(const char *file)
 {
-	char *path = wf_tracefile_prepare(file, !getenv("WEFT_PID"));
+	char *path = wf_tracefile_prepare(file, getenv("WEFT_PID") ? getenv("WEFT_TRACE") : NULL);
 
 	if (!path)
 		exit(WF_EXIT_REFUSED);

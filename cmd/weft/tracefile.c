@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static bool check_folder(const char *file)
 	       refuse(file, strerror(errno));
 }
 
-static bool check_opened(const char *file, int fd, bool is_ours)
+static bool check_opened(const char *file, int fd, bool begins)
 {
 	struct stat st;
 
@@ -48,10 +49,10 @@ static bool check_opened(const char *file, int fd, bool is_ours)
 		return refuse(file, "it belongs to another user; remove it or name another file");
 	if (st.st_nlink != 1)
 		return refuse(file, "it has another name as well (a hard link); name another file");
-	return !is_ours || ftruncate(fd, 0) == 0 || refuse(file, strerror(errno));
+	return !begins || ftruncate(fd, 0) == 0 || refuse(file, strerror(errno));
 }
 
-static bool check_file(const char *file, bool is_ours)
+static bool check_file(const char *file, bool begins)
 {
 	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
 		      0600);
@@ -62,26 +63,37 @@ static bool check_file(const char *file, bool is_ours)
 	if (fd < 0)
 		return refuse(file, errno == ELOOP ? "it is a symbolic link; name the file itself"
 						   : strerror(errno));
-	is_good = check_opened(file, fd, is_ours);
+	is_good = check_opened(file, fd, begins);
 	(void)close(fd);
 	return is_good;
 }
 
-char *wf_tracefile_prepare(const char *file, bool is_ours)
+static char *absolute(const char *file)
 {
-	char dir[PATH_MAX], *path;
+	char dir[PATH_MAX], *path = NULL;
 
-	if (!(strstr(file, "%p") ? check_folder(file) : check_file(file, is_ours)))
-		return NULL;
 	if (*file == '/')
 		path = strdup(file);
 	else if (!getcwd(dir, sizeof(dir)) || asprintf(&path, "%s/%s", dir, file) < 0)
 		path = NULL;
-	if (!path || strlen(path) >= PATH_MAX) {
-		wf_cmd_error("run: cannot resolve the name of the trace file: %s",
-			     path ? strerror(ENAMETOOLONG) : strerror(errno));
-		free(path);
+	if (path && strlen(path) < PATH_MAX)
+		return path;
+	(void)refuse(file, path ? strerror(ENAMETOOLONG) : strerror(errno));
+	free(path);
+	return NULL;
+}
+
+char *wf_tracefile_prepare(const char *file, const char *outer)
+{
+	char *path = absolute(file);
+	bool is_good;
+
+	if (!path)
 		return NULL;
-	}
-	return path;
+	is_good = strstr(path, "%p") ? check_folder(path)
+				     : check_file(file, !outer || strcmp(path, outer) != 0);
+	if (is_good)
+		return path;
+	free(path);
+	return NULL;
 }

@@ -156,6 +156,16 @@ class Native(ObsTest):
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertIn("text may not be written here (PR_SET_MDWE)", done.stderr)
 
+    def test_valgrind_is_named(self):
+        if not shutil.which("valgrind"):
+            self.skipTest("no valgrind")
+        for command in ([WEFT, "run", "valgrind", "-q", MAKES_THREADS],
+                        ["valgrind", "-q", "--trace-children=yes", WEFT, "run", MAKES_THREADS]):
+            done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr, "weft: running on plain NPTL: valgrind hides FSGSBASE, the right to write "
+                                          "the FS and GS base\n")
+
     def test_a_program_of_another_libc_is_left_alone(self):
         compiler = shutil.which("musl-gcc")
         if not compiler:

@@ -112,6 +112,14 @@ class Trace(ObsTest):
         for name in names:
             self.assert_events(os.path.join(self.dir, name))
 
+    def test_run_inside_run_may_name_a_file_of_its_own(self):
+        own = os.path.join(self.dir, "own")
+        command = f"{obstest.WEFT} run --trace {own} {MAKES_THREADS}"
+        self.run_traced("sh", "-c", f"{command}; {command}; cd {self.dir}; {obstest.WEFT} run --trace events {MAKES_THREADS}")
+        self.assertEqual(sorted(os.listdir(self.dir)), ["events", "own"])
+        self.assert_events(own)
+        self.assert_events(self.file)
+
     def test_no_link_is_followed_at_the_end(self):
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w", encoding="ascii") as f:
