@@ -250,8 +250,11 @@ static void setup_near_timer(void)
 /* Two that came to a worker together: it keeps the first, and who began to wait directly meanwhile has to take the other. */
 static void setup_inbox(void)
 {
-	setup_beside(hold_worker);
-	wf_inbox_push(&wf_rt.workers[1], machine_thread(nothing, NULL));
+	reader_reset(2);
+	reader_driver.has_waiters = is_waited_for;
+	nr_waiting = 0;
+	machine_queue(&wf_rt.workers[0], machine_thread(loop_beside_any, NULL));
+	wf_inbox_push(&wf_rt.workers[1], machine_thread(hold_worker, NULL));
 	wf_inbox_push(&wf_rt.workers[1], machine_thread(nothing, NULL));
 }
 
@@ -271,7 +274,7 @@ MODEL(new_timer, 1);
 MODEL(waiter_left, 1);
 MODEL(waiter_rested, 1);
 MODEL(near_timer, 0);
-MODEL(inbox, 1);
+MODEL(inbox, 2);
 
 TEST(work_from_outside_ends_a_direct_wait)
 {

@@ -200,16 +200,6 @@ static void hold(void *arg)
 	(void)model_wait(never, NULL, WF_NEVER);
 }
 
-/* The first timer of all comes while the only one who keeps them sleeps for ever: its worker has more to do. */
-static void setup_first_timer(void)
-{
-	machine_reset(2);
-	(void)machine_kthread(&wf_rt.workers[0]);
-	(void)machine_kthread(&wf_rt.workers[1]);
-	machine_queue(&wf_rt.workers[0], machine_thread(sleep_short, NULL));
-	machine_queue(&wf_rt.workers[0], machine_thread(hold, NULL));
-}
-
 /* To a worker that may be about to sleep, by one who goes on. */
 static void send_and_hold(void *arg)
 {
@@ -271,7 +261,6 @@ MODEL(beside_peer, 2);
 MODEL(event_for_another, 1);
 MODEL(timers, 1);
 MODEL(two_timers, 1);
-MODEL(first_timer, 1);
 MODEL(sent, 2);
 static const struct model held = { .setup = setup_held, .check = machine_check, .bound = 1 };
 MODEL(three_strangers, 1);
@@ -320,11 +309,6 @@ TEST(a_thread_sent_to_where_it_ran_last_is_not_left_there)
 TEST(timers_wake_sleepers_and_leave_no_token)
 {
 	model_verify(&timers);
-}
-
-TEST(the_first_timer_is_told_to_who_sleeps)
-{
-	model_verify(&first_timer);
 }
 
 TEST(a_thread_sent_to_a_worker_that_goes_to_sleep_runs)

@@ -260,6 +260,8 @@ TEST(no_jump_lands_inside_a_window)
 				if (!CHECK_EQ(c.left, targets[t].forbids))
 					tap_note("jump %zu from %zu to %zu", j, from[f],
 						 targets[t].to);
+				/* who jumps there may bring another number */
+				CHECK_EQ(c.unknown, targets[t].forbids);
 				if (!targets[t].forbids)
 					CHECK_EQ(site.window, (uintptr_t)module_code + AT);
 			}
@@ -299,6 +301,20 @@ TEST(a_window_is_the_smallest_that_is_long_enough)
 		CHECK_EQ(site.addr - site.window, rows[i].before);
 		CHECK_EQ(site.window_len, rows[i].window_len);
 	}
+}
+
+/* What the first takes behind it the second cannot have. */
+TEST(windows_lie_apart)
+{
+	struct wf_gate_counts c = { 0 };
+	struct wf_site site;
+
+	memset(module_code, 0x90, sizeof(module_code));
+	FIND("\xb8\x27\0\0\0\x0f\x05\xb8\x27\0\0\0\x0f\x05\xc3", &c, &site);
+	CHECK_EQ(c.found, 2);
+	CHECK_EQ(c.wanted, 2);
+	CHECK_EQ(c.left, 1);
+	CHECK_EQ(site.addr, (uintptr_t)module_code + AT + 5);
 }
 
 TEST(modules_given_by_name_are_scanned)
