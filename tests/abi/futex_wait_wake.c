@@ -44,6 +44,32 @@ static void wake_in_all(int nr, int op, int bits)
 	}
 }
 
+#define NR_WORDS 256
+
+static int words[NR_WORDS];
+
+static void *waits_at(void *arg)
+{
+	return (void *)(intptr_t)(futex(arg, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0) ? errno : 0);
+}
+
+/* So many that some of them meet in whatever table they are kept in. */
+static void each_its_own(void)
+{
+	pthread_t t[NR_WORDS];
+
+	for (int i = 0; i < NR_WORDS; i++) {
+		t[i] = start(waits_at, &words[i]);
+		while (CHECK_SYS(futex(&words[i], FUTEX_REQUEUE_PRIVATE, 0, (void *)1, &words[i],
+				       0)) < 1)
+			sched_yield();
+	}
+	for (int i = 0; i < NR_WORDS; i++)
+		CHECK_EQ(futex(&words[i], FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0), 1);
+	for (int i = 0; i < NR_WORDS; i++)
+		CHECK_EQ((intptr_t)join(t[i]), 0);
+}
+
 int main(void)
 {
 	pthread_t t[NR];
@@ -115,5 +141,7 @@ int main(void)
 	for (int i = 0; i < NR; i++)
 		CHECK_EQ((intptr_t)join(t[i]), 0);
 	ok("a plain wake matches every bitset");
+	each_its_own();
+	ok("a wake is for one word");
 	return finish();
 }
