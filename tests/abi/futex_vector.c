@@ -285,5 +285,5 @@ int main(void)
 		join(t);
 	}
 	ok("one call for each operation");
-	return 0;
+	return finish();
 }
