@@ -127,10 +127,44 @@ static void waits_by_duplicates(void)
 	}
 }
 
+/* Another number for the same file: what a process would get whom we sent it to. */
+static int sent_around(int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { { 0 } };
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.room,
+			    .msg_controllen = sizeof(control.room) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	int way[2], copy = -1;
+
+	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, way));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	CHECK_EQ(sendmsg(way[0], &m, 0), 1);
+	CHECK_EQ(recvmsg(way[1], &m, 0), 1);
+	c = CMSG_FIRSTHDR(&m);
+	CHECK(c != NULL);
+	if (c)
+		memcpy(&copy, CMSG_DATA(c), sizeof(copy));
+	close(way[0]);
+	close(way[1]);
+	return copy;
+}
+
 /* Flags belong to the file: what is told to one descriptor holds for all, those made later included. */
 static void *flags_by_duplicates(void *arg)
 {
 	enum {
+		NONE,
+		SENT,
 		DUP,
 		DUP2,
 		DUP3,
@@ -148,6 +182,12 @@ static void *flags_by_duplicates(void *arg)
 		CHECK_EQ(write(s[1], "a", 1), 1);
 		CHECK_EQ(read(s[0], &c, 1), 1);
 		switch (way) {
+		case NONE:
+			copy = s[0];
+			break;
+		case SENT:
+			copy = sent_around(s[0]);
+			break;
 		case DUP:
 			copy = (int)CHECK_SYS(dup(s[0]));
 			break;
@@ -172,8 +212,11 @@ static void *flags_by_duplicates(void *arg)
 		CHECK_EQ(read(copy, &c, 1), 1);
 		CHECK_SYS(ioctl(s[0], FIONBIO, &on));
 		CHECK_ERRNO(read(copy, &c, 1), EAGAIN);
-		close(copy);
+		if (copy != s[0])
+			close(copy);
 		CHECK_SYS(fcntl(s[0], F_SETFL, 0));
+		CHECK_EQ(write(s[1], "c", 1), 1);
+		CHECK_EQ(read(s[0], &c, 1), 1);
 		CHECK_SYS(ioctl(s[0], FIONBIO, &on));
 		CHECK_ERRNO(read(s[0], &c, 1), EAGAIN);
 		close(s[0]);

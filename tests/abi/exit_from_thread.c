@@ -38,6 +38,13 @@ static void *ends(void *arg)
 	return arg;
 }
 
+/* By the bare call, which ends one thread. */
+static void *ends_bare(void *arg)
+{
+	syscall(SYS_exit, 6);
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	static long counter;
@@ -46,6 +53,11 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 10; i++)
 			pthread_detach(start(ends, NULL));
 		pthread_exit(NULL);
+	}
+	if (argc == 2 && !strcmp(argv[1], "bare")) {
+		for (int i = 0; i < 5; i++)
+			start(ends_bare, NULL);
+		ends_bare(NULL);
 	}
 	if (argc == 2) {
 		intptr_t status = atoi(argv[1]);
@@ -63,6 +75,8 @@ int main(int argc, char **argv)
 	ok("_exit(9) from a thread");
 	CHECK_EQ(run_self("last"), 0);
 	ok("all threads end: status 0");
+	CHECK_EQ(run_self("bare"), 6 << 8);
+	ok("all threads end by the bare call");
 	if (finish())
 		return 1;
 

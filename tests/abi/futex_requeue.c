@@ -104,6 +104,7 @@ int main(void)
 {
 	pthread_t t[NR];
 
+	have_threads();
 	CHECK_EQ(futex(&from, FUTEX_REQUEUE_PRIVATE, 1, 1, &to, 0), 0);
 	CHECK_ERRNO(futex(&from, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1, &to, 5), EAGAIN);
 	CHECK_ERRNO(futex(&from, FUTEX_CMP_REQUEUE_PRIVATE, -1, 1, &to, 0), EINVAL);

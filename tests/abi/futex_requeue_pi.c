@@ -121,6 +121,32 @@ static void move_all(int at_once)
 	CHECK_EQ(lock, 0);
 }
 
+/* Where the waiter wants another lock than that it is to be moved to, nothing is moved. */
+static void move_to_another(void)
+{
+	static int other;
+	pthread_t t;
+	long ret;
+
+	nr_back = 0;
+	own(&lock);
+	t = start(waits_once, NULL);
+	do {
+		sched_yield();
+		ret = futex(&sequence, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, (void *)1, &other,
+			    LOAD(&sequence));
+	} while (ret == 0);
+	CHECK_EQ(ret, -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(LOAD(&nr_back), 0);
+	CHECK_EQ(futex(&sequence, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, (void *)1, &lock,
+		       LOAD(&sequence)),
+		 1);
+	disown(&lock);
+	join(t);
+	CHECK_EQ(nr_back, 1);
+}
+
 static void *expires(void *arg)
 {
 	struct timespec soon;
@@ -159,6 +185,7 @@ int main(void)
 	CHECK_PT(pthread_create(&t[0], NULL, expires, NULL));
 	join(t[0]);
 	ok("errors and a time-out");
+	move_to_another();
 	move_all(1);
 	move_all(0);
 	ok("all are moved, and none comes back without the lock");

@@ -75,6 +75,7 @@ int main(void)
 	pthread_t t[NR];
 	struct timespec ts;
 
+	have_threads();
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT, 1, NULL, NULL, 0), EAGAIN);
 	CHECK_ERRNO(futex(&word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0), EAGAIN);
 	CHECK_EQ(futex(&word, FUTEX_WAKE, 100, NULL, NULL, 0), 0);

@@ -101,6 +101,49 @@ static void leave_in_the_middle(void *by_vector)
 	close(fds[1]);
 }
 
+/* Small parts and none before a large one: however much goes at once, it goes on in the right place. */
+static void *writes_parts(void *arg)
+{
+	static const size_t lengths[] = { 1, 0, 4095, 3, 70000, 0, 5, 65536, 300001 };
+	enum {
+		NR_PARTS = sizeof(lengths) / sizeof(lengths[0])
+	};
+	static unsigned char bytes[450000];
+	struct iovec parts[NR_PARTS];
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i % 251);
+	for (int i = 0; i < NR_PARTS; i++) {
+		parts[i] = (struct iovec){ bytes + at, lengths[i] };
+		at += lengths[i];
+	}
+	CHECK_EQ(writev(fds[1], parts, NR_PARTS), at);
+	CHECK_EQ(pwritev2(fds[1], parts, 4, -1, 0), 4099);
+	close(fds[1]);
+	(void)arg;
+	return (void *)at;
+}
+
+static void write_parts(void)
+{
+	static unsigned char got[450000];
+	pthread_t writer;
+	size_t sum = 0, nr_wrong = 0, all;
+	ssize_t len;
+
+	CHECK_SYS(pipe(fds));
+	writer = start(writes_parts, NULL);
+	while ((len = read(fds[0], got + sum, 3000)) > 0)
+		sum += (size_t)len;
+	all = (size_t)join(writer);
+	CHECK_EQ(sum, all + 4099);
+	for (size_t i = 0; i < sum; i++)
+		nr_wrong += got[i] != (i < all ? i : i - all) % 251;
+	CHECK_EQ(nr_wrong, 0);
+	close(fds[0]);
+}
+
 int main(void)
 {
 	static char block[65536];
@@ -111,6 +154,9 @@ int main(void)
 	CHECK_EQ((intptr_t)join(reader), BIG + 256 * 1300);
 	close(fds[0]);
 	ok("3 MiB in one write, in order");
+
+	write_parts();
+	ok("a vector of unequal parts");
 
 	signal(SIGPIPE, on_sigpipe);
 	CHECK_SYS(pipe(fds));

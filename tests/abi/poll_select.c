@@ -98,6 +98,68 @@ static void wake_at_edges(int kind)
 	close(fds[1]);
 }
 
+/* What is left of the time is told, and the mask of a call that found something is that call's alone. */
+static void *looks_with_time_and_mask(void *arg)
+{
+	struct pollfd p = { .fd = fds[0], .events = POLLIN };
+	struct timeval tv = { 100, 0 };
+	sigset_t none, mask;
+	fd_set set;
+
+	sigemptyset(&none);
+	FD_ZERO(&set);
+	FD_SET(fds[0], &set);
+	CHECK_EQ(select(fds[0] + 1, &set, NULL, NULL, &tv), 1);
+	CHECK(tv.tv_sec >= 50 && tv.tv_sec <= 100);
+	CHECK_EQ(ppoll(&p, 1, NULL, &none), 1);
+	CHECK_PT(pthread_sigmask(SIG_SETMASK, NULL, &mask));
+	CHECK(sigismember(&mask, SIGUSR1));
+	CHECK_EQ(pselect(fds[0] + 1, &set, NULL, NULL, NULL, &none), 1);
+	CHECK_PT(pthread_sigmask(SIG_SETMASK, NULL, &mask));
+	CHECK(sigismember(&mask, SIGUSR1));
+	return arg;
+}
+
+/* Each of the three sets wakes by itself, and only it has the bit then. */
+static void *selects(void *arg)
+{
+	const int kind = (int)(intptr_t)arg;
+	fd_set sets[3];
+
+	for (int i = 0; i < 3; i++)
+		FD_ZERO(&sets[i]);
+	FD_SET(fds[0], &sets[kind]);
+	CHECK_EQ(select(fds[0] + 1, &sets[0], kind == 1 ? &sets[1] : NULL, &sets[2], NULL), 1);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(!!FD_ISSET(fds[0], &sets[i]), i == kind);
+	STORE(&waits_at, -1);
+	return NULL;
+}
+
+static void select_sets(void)
+{
+	static char block[1 << 16];
+
+	for (intptr_t kind = 0; kind < 3; kind++) {
+		pthread_t t;
+
+		tcp_pair(fds);
+		if (kind == 1)
+			while (send(fds[0], block, sizeof(block), MSG_DONTWAIT) > 0)
+				;
+		STORE(&waits_at, 0);
+		t = start(selects, (void *)kind);
+		let_others_block();
+		if (kind != 1)
+			CHECK_EQ(send(fds[1], "x", 1, kind ? MSG_OOB : 0), 1);
+		while (kind == 1 && !LOAD(&waits_at))
+			(void)recv(fds[1], block, sizeof(block), MSG_DONTWAIT);
+		join(t);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+
 struct asked {
 	int events, seen;
 };
@@ -210,6 +272,8 @@ int main(void)
 	for (int kind = 2; kind < 4; kind++)
 		wake_at_edges(kind);
 	ok("descriptors at the ends of a set's words");
+	select_sets();
+	ok("each set alone");
 	poll_events();
 	ok("each event alone");
 
@@ -232,6 +296,8 @@ int main(void)
 	CHECK_SYS(pipe(fds));
 	join(start(waits_with_mask, NULL));
 	join(start(waits_with_mask, fds));
+	CHECK_EQ(write(fds[1], "x", 1), 1);
+	join(start(looks_with_time_and_mask, NULL));
 	ok("signal masks of pselect and ppoll");
 	return finish();
 }

@@ -174,6 +174,42 @@ static void same_list_other_groups(void)
 	pthread_barrier_destroy(&barrier);
 }
 
+/* One thread changes one of three: all have that, and the others as they were. */
+static void one_of_three(void)
+{
+	static const int groups[] = { 8765, 4321, 4321, 0 };
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		join(start(changes_group, (void *)(intptr_t)groups[i]));
+		check_all_tasks("Gid:", (const int[NR_IDS]){ 0, groups[i], 0, groups[i] });
+	}
+}
+
+/* Has gone its own way; then all are told what they were told last. */
+static void *goes_alone(void *arg)
+{
+	CHECK_SYS(syscall(SYS_setresgid, -1, 4321, -1));
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	CHECK_EQ(syscall(SYS_getegid), 0);
+	return arg;
+}
+
+static void brought_back(void)
+{
+	pthread_t t;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	join(start(changes_group, (void *)0));
+	t = start(goes_alone, NULL);
+	pthread_barrier_wait(&barrier);
+	CHECK_EQ(syscall(SYS_getegid), 0);
+	join(start(changes_group, (void *)0));
+	pthread_barrier_wait(&barrier);
+	join(t);
+	pthread_barrier_destroy(&barrier);
+}
+
 static void again_and_again(void)
 {
 	static const int groups[] = { 8765, 8765, 0, 8765, 0, 0 };
@@ -217,6 +253,10 @@ int main(void)
 	ok("the bare call changes one thread");
 	again_and_again();
 	ok("the same change again, and others in between");
+	one_of_three();
+	ok("the effective group alone");
+	brought_back();
+	ok("a thread that went its own way is brought back");
 	same_list_other_groups();
 	ok("another list of groups at the same address");
 

@@ -80,6 +80,65 @@ static void *suspends(void *arg)
 	return NULL;
 }
 
+/* Each way to change the mask, from each start. */
+static void *changes_mask(void *arg)
+{
+	static const struct {
+		int how, usr1, usr2, want1, want2;
+	} rows[] = {
+		{ SIG_BLOCK, 1, 0, 1, 0 },   { SIG_BLOCK, 0, 1, 0, 1 },
+		{ SIG_UNBLOCK, 1, 0, 0, 1 }, { SIG_UNBLOCK, 0, 1, 1, 0 },
+		{ SIG_SETMASK, 1, 0, 1, 0 }, { SIG_SETMASK, 0, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		sigset_t set, before, old;
+
+		sigemptyset(&before);
+		if (rows[i].how == SIG_UNBLOCK) {
+			sigaddset(&before, SIGUSR1);
+			sigaddset(&before, SIGUSR2);
+		}
+		sigaddset(&before, SIGWINCH);
+		CHECK_PT(pthread_sigmask(SIG_SETMASK, &before, NULL));
+		sigemptyset(&set);
+		if (rows[i].usr1)
+			sigaddset(&set, SIGUSR1);
+		if (rows[i].usr2)
+			sigaddset(&set, SIGUSR2);
+		CHECK_PT(pthread_sigmask(rows[i].how, &set, &old));
+		CHECK(sigismember(&old, SIGWINCH));
+		CHECK_EQ(sigismember(&old, SIGUSR1), rows[i].how == SIG_UNBLOCK);
+		CHECK_EQ(is_blocked(SIGUSR1), rows[i].want1);
+		CHECK_EQ(is_blocked(SIGUSR2), rows[i].want2);
+		CHECK_EQ(is_blocked(SIGWINCH), rows[i].how != SIG_SETMASK);
+		CHECK(!is_blocked(SIGHUP));
+	}
+	return arg;
+}
+
+/* What is ignored while it is pending is gone, and does not come back with a handler. */
+static void *ignores_pending(void *arg)
+{
+	sigset_t usr1 = set_of(SIGUSR1, 0), usr2 = set_of(SIGUSR2, 0);
+
+	nr_handled = 0;
+	CHECK_PT(pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	CHECK_PT(pthread_sigmask(SIG_BLOCK, &usr2, NULL));
+	raise(SIGUSR1);
+	kill(getpid(), SIGUSR2);
+	CHECK(is_pending(SIGUSR1));
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+	CHECK(!is_pending(SIGUSR1) && !is_pending(SIGUSR2));
+	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
+	CHECK_PT(pthread_sigmask(SIG_UNBLOCK, &usr1, NULL));
+	CHECK_PT(pthread_sigmask(SIG_UNBLOCK, &usr2, NULL));
+	CHECK_EQ(nr_handled, 0);
+	return arg;
+}
+
 int main(void)
 {
 	sigset_t usr1 = set_of(SIGUSR1, 0), old;
@@ -107,6 +166,23 @@ int main(void)
 	CHECK_PT(pthread_kill(t, SIGUSR1));
 	join(t);
 	ok("sigsuspend");
+
+	join(start(changes_mask, NULL));
+	ok("block, unblock, set");
+	CHECK_PT(pthread_sigmask(SIG_SETMASK, NULL, &old));
+	sigset_t usr2 = set_of(SIGUSR2, 0), was;
+	CHECK_PT(pthread_sigmask(SIG_BLOCK, &usr2, &was));
+	join(start(ignores_pending, NULL));
+	CHECK_PT(pthread_sigmask(SIG_SETMASK, &was, NULL));
+	CHECK_EQ(nr_handled, 0);
+	ok("ignored while it is pending");
+	struct sigaction act = { .sa_handler = on_signal };
+	sigfillset(&act.sa_mask);
+	CHECK_SYS(sigaction(SIGUSR1, &act, NULL));
+	CHECK_SYS(sigaction(SIGUSR1, NULL, &act));
+	CHECK(sigismember(&act.sa_mask, SIGUSR2));
+	CHECK(!sigismember(&act.sa_mask, SIGKILL) && !sigismember(&act.sa_mask, SIGSTOP));
+	ok("nor in a handler KILL and STOP");
 
 	sigset_t all;
 	sigfillset(&all);

@@ -84,6 +84,56 @@ static void one_for_each(void)
 	}
 }
 
+static void *takes_one_of(void *arg)
+{
+	siginfo_t info;
+	int sig;
+
+	ADD(&acknowledged, 1);
+	do
+		sig = sigwaitinfo((sigset_t *)arg, &info);
+	while (sig == -1 && errno == EINTR);
+	return (void *)(intptr_t)sig;
+}
+
+/* Whoever was told of one takes another that came meanwhile: then the first is for the other, who is told. */
+static void left_to_the_other(void)
+{
+	const struct timespec now = { 0, 0 };
+	sigset_t both, second;
+	siginfo_t info;
+
+	sigemptyset(&second);
+	sigaddset(&second, SIGRTMIN + 2);
+	both = second;
+	sigaddset(&both, SIGRTMIN + 1);
+	pthread_sigmask(SIG_BLOCK, &both, NULL);
+	for (int i = 0; i < 20; i++) {
+		pthread_t t[2];
+		int sig;
+
+		STORE(&acknowledged, 0);
+		t[0] = start(takes_one_of, &both);
+		while (LOAD(&acknowledged) < 1)
+			sched_yield();
+		let_others_block();
+		t[1] = start(takes_one_of, &second);
+		while (LOAD(&acknowledged) < 2)
+			sched_yield();
+		let_others_block();
+		CHECK_SYS(kill(getpid(), SIGRTMIN + 2));
+		CHECK_SYS(kill(getpid(), SIGRTMIN + 1));
+		sig = (int)(intptr_t)join(t[0]);
+		if (sig == SIGRTMIN + 2) { /* it came before the other was sent */
+			CHECK_SYS(kill(getpid(), SIGRTMIN + 2));
+			CHECK_EQ(sigtimedwait(&both, &info, &now), SIGRTMIN + 1);
+		} else {
+			CHECK_EQ(sig, SIGRTMIN + 1);
+		}
+		CHECK_EQ((intptr_t)join(t[1]), SIGRTMIN + 2);
+	}
+}
+
 int main(void)
 {
 	static const int sigs[] = { SIGUSR1, SIGUSR2, SIGTERM };
@@ -122,6 +172,8 @@ int main(void)
 	ok("each thread takes its own");
 	one_for_each();
 	ok("two signals for two who wait");
+	left_to_the_other();
+	ok("one that is left to the other");
 
 	for (int i = 0; i < 4; i++) {
 		struct timespec ts = timespec_of(i * 5 * MS);
