@@ -4,6 +4,7 @@
  */
 #include "obs/inspect.h"
 #include "arch/arch.h"
+#include "arch/x86_64/saved.h"
 #include "linux/abi.h"
 #include "sched/runtime.h"
 
@@ -92,6 +93,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(lx_thread, stack_low),
 	FIELD(lx_thread, stack_high),
 	FIELD(lx_thread, name),
+	SIZE(lx_process),
 	FIELD(lx_process, nr_threads),
 	FIELD(lx_process, main),
 	FIELD(lx_process, parked),
@@ -109,8 +111,21 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_trace_event, a),
 	FIELD(wf_trace_event, b),
 
+	/* A thread that left its CPU by a call: its registers lie at sp, and the rest of its stack behind them. */
+	SIZE(wf_switch_frame),
+#define ROW(name) FIELD(wf_switch_frame, name),
+	WF_SAVED_BY_SWITCH(ROW)
+#undef ROW
 	/* A preempted thread's saved context: its address lies here above sp. */
+	{ "wf_resume", 0, WF_RESUME_UC + sizeof(void *) },
 	{ "wf_resume.uc", WF_RESUME_UC, sizeof(void *) },
+	SIZE(wf_ucontext),
+#define ROW(name, index)                                                                           \
+	{ "wf_ucontext." #name,                                                                    \
+	  (uint32_t)(offsetof(struct wf_ucontext, reg) + WF_UC_##index * sizeof(uint64_t)),        \
+	  (uint32_t)sizeof(uint64_t) },
+	WF_SAVED_BY_SIGNAL(ROW)
+#undef ROW
 };
 
 #define STATE(value, name)                                                                         \

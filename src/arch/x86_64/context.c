@@ -3,6 +3,7 @@
 #include "arch/arch.h"
 #include "arch/x86_64/cpu.h"
 #include "arch/x86_64/frame.h"
+#include "arch/x86_64/saved.h"
 
 #include <asm/unistd.h>
 #include <elf.h>
@@ -17,33 +18,23 @@ void wf_arch_resume_start(void);
 void wf_arch_gate_thread_start(void);
 long wf_arch_spawn_raw(unsigned long flags, void *stack_top, int *tid);
 
-/* What wf_arch_switch() pops; see switch.S. */
-struct switch_frame {
-	uint32_t mxcsr;
-	uint32_t x87cw;
-	uint64_t rbx, r12, r13, r14, r15, rbp;
-	void (*continue_at)(void);
-};
-
-_Static_assert(sizeof(struct switch_frame) == 64, "switch.S relies on it");
-
 void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg)
 {
-	struct switch_frame *f = (void *)(WF_ALIGN_DOWN((uintptr_t)top, 16ul) - sizeof(*f));
+	struct wf_switch_frame *f = (void *)(WF_ALIGN_DOWN((uintptr_t)top, 16ul) - sizeof(*f));
 
-	*f = (struct switch_frame){
+	*f = (struct wf_switch_frame){
 		.mxcsr = MXCSR_DEFAULT,
 		.x87cw = X87CW_DEFAULT,
 		.rbx = (uint64_t)entry,
 		.r12 = (uint64_t)arg,
-		.continue_at = wf_arch_context_start,
+		.rip = wf_arch_context_start,
 	};
 	return f;
 }
 
 /* The words above a switch frame of wf_arch_make_resume(). */
 struct resume_frame {
-	struct switch_frame frame;
+	struct wf_switch_frame frame;
 	struct wf_ucontext *uc;
 	uint64_t unused; /* the stack is aligned at a call */
 };
@@ -60,7 +51,7 @@ void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf
 			   .x87cw = X87CW_DEFAULT,
 			   .rbx = (uint64_t)entry,
 			   .r12 = (uint64_t)arg,
-			   .continue_at = wf_arch_resume_start },
+			   .rip = wf_arch_resume_start },
 		.uc = uc,
 	};
 	return f;
@@ -68,18 +59,18 @@ void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf
 
 void *wf_arch_make_gate_context(struct wf_frame *frame)
 {
-	struct switch_frame *f = (struct switch_frame *)frame - 1;
+	struct wf_switch_frame *f = (struct wf_switch_frame *)frame - 1;
 	uint32_t mxcsr;
 	uint16_t x87cw;
 
 	/* A new thread inherits its maker's rounding modes, as clone(2) has it. */
 	__asm__("stmxcsr %0" : "=m"(mxcsr));
 	__asm__("fnstcw %0" : "=m"(x87cw));
-	*f = (struct switch_frame){
+	*f = (struct wf_switch_frame){
 		.mxcsr = mxcsr,
 		.x87cw = x87cw,
 		.rbx = (uint64_t)frame,
-		.continue_at = wf_arch_gate_thread_start,
+		.rip = wf_arch_gate_thread_start,
 	};
 	return f;
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where the registers of a thread lie while it is on no CPU. obs/inspect.c tells readers outside of the process.
+ */
+#ifndef WF_ARCH_X86_64_SAVED_H
+#define WF_ARCH_X86_64_SAVED_H
+
+#include "arch/x86_64/sigframe.h"
+
+/* What wf_arch_switch() pops; see switch.S. */
+struct wf_switch_frame {
+	uint32_t mxcsr;
+	uint32_t x87cw;
+	uint64_t rbx, r12, r13, r14, r15, rbp;
+	void (*rip)(void);
+};
+
+_Static_assert(sizeof(struct wf_switch_frame) == 64, "switch.S relies on it");
+
+/* The rows of inspect.c: a register of a switch frame, and one of a preempted thread's context. */
+#define WF_SAVED_BY_SWITCH(X) X(rbx) X(r12) X(r13) X(r14) X(r15) X(rbp) X(rip)
+#define WF_SAVED_BY_SIGNAL(X)                                                                      \
+	X(r8, R8)                                                                                  \
+	X(r9, R9)                                                                                  \
+	X(r10, R10)                                                                                \
+	X(r11, R11)                                                                                \
+	X(r12, R12)                                                                                \
+	X(r13, R13)                                                                                \
+	X(r14, R14)                                                                                \
+	X(r15, R15)                                                                                \
+	X(rdi, RDI)                                                                                \
+	X(rsi, RSI)                                                                                \
+	X(rbp, RBP)                                                                                \
+	X(rbx, RBX)                                                                                \
+	X(rdx, RDX)                                                                                \
+	X(rax, RAX)                                                                                \
+	X(rcx, RCX)                                                                                \
+	X(rsp, RSP)                                                                                \
+	X(rip, RIP)
+
+#endif
