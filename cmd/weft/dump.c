@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "dump_budget.h"
 #include "dump_print.h"
 
 #define GROUP_FROM 51 /* a list longer than that is read only once it is grouped */
@@ -167,14 +168,38 @@ static int fail(const struct wf_target *t)
 static bool snapshot(struct wf_threads *out, const struct wf_layout *l, struct wf_target *t,
 		     size_t limit, size_t events)
 {
-	bool is_ok = wf_target_stop(t);
+	bool is_ok;
 
+	wf_budget_set_time(t->budget, WF_BUDGET_STOPPED_S);
+	is_ok = wf_target_stop(t);
 	if (is_ok && !wf_threads_read(out, l, t, limit, events)) {
 		snprintf(t->error, sizeof(t->error), "out of memory");
 		is_ok = false;
 	}
 	wf_target_resume(t);
+	if (is_ok && events && out->is_started && !out->has_events)
+		is_ok = wf_target_fail(t, "the program records no events; start it with 'weft run "
+					  "--trace'");
 	return is_ok;
+}
+
+/* Stacks into frames; without libdw there are none, and the rest is shown. */
+static bool unwind(struct wf_dump_view *v, struct wf_threads *s, struct wf_target *t)
+{
+	const char *why;
+
+	wf_budget_set_time(t->budget, WF_BUDGET_PHASE_S);
+	v->unwind = wf_unwind_new(t, &why);
+	if (!v->unwind)
+		return wf_target_fail(t, "out of memory");
+	if (why) {
+		v->has_no_stacks = true;
+		wf_cmd_error("dump: no stacks are shown, for want of libdw (%s)", why);
+	}
+	for (size_t i = 0; i < s->nr_threads; i++)
+		wf_unwind_thread(v->unwind, &s->threads[i]);
+	v->waits = wf_waits_new(t, s, v->layout, v->unwind);
+	return v->waits || wf_target_fail(t, "out of memory");
 }
 
 static size_t limit_of(const struct dump_options *o, const struct wf_layout *l,
@@ -202,24 +227,15 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 		goto out;
 	if (o->group < 0 && s.nr_alive < GROUP_FROM)
 		v.is_grouped = false;
-	v.unwind = wf_unwind_new(t, &s);
-	if (!v.unwind)
+	if (!unwind(&v, &s, t))
 		goto out;
-	for (size_t i = 0; i < s.nr_threads; i++)
-		wf_unwind_thread(v.unwind, &s.threads[i]);
-	v.waits = wf_waits_new(t, &s, l, v.unwind);
-	if (!v.waits) {
-		snprintf(t->error, sizeof(t->error), "out of memory");
-		goto out;
-	}
+	wf_budget_arm_output();
+	wf_budget_set_time(t->budget, WF_BUDGET_PHASE_S);
 	ret = 0;
 	if (o->is_json)
 		wf_print_json(&v);
 	else
 		wf_print_text(&v);
-	if (o->events && !s.has_events)
-		wf_cmd_error(
-			"dump: the program records no events; start it with 'weft run --trace'");
 out:
 	if (ret)
 		ret = fail(t);
@@ -232,8 +248,9 @@ out:
 static int dump_main(int argc, char **argv)
 {
 	struct dump_options o = { .group = -1 };
-	struct wf_target t;
 	struct wf_layout l = { 0 };
+	struct wf_budget budget;
+	struct wf_target t;
 	bool is_ok;
 	int ret = parse_options(argc, argv, &o);
 
@@ -245,7 +262,10 @@ static int dump_main(int argc, char **argv)
 		ret = parse_target(argc, argv, &o);
 	if (ret)
 		return ret;
-	is_ok = o.core ? wf_target_open_core(&t, o.core, o.exe) : wf_target_open_process(&t, o.pid);
+	wf_budget_begin(&budget);
+	wf_budget_arm();
+	is_ok = o.core ? wf_target_open_core(&t, o.core, o.exe, &budget)
+		       : wf_target_open_process(&t, o.pid, &budget);
 	if (!is_ok) {
 		wf_cmd_error("dump: %s", t.error);
 		ret = WF_EXIT_REFUSED;

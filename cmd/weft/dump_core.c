@@ -4,19 +4,27 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/procfs.h>
+#include <sys/stat.h>
 #include <sys/user.h>
 #include <unistd.h>
 
+#include "dump_file.h"
+
 #define MAX_SEGMENTS 4000000u
-#define MAX_NOTE_BYTES (256u << 20)
+#define MAX_NOTE_BYTES (256u << 20) /* a million kernel threads have that many */
 
 struct wf_target_segment {
 	uint64_t start, end, offset; /* end: of what is in the file */
+};
+
+/* The mapped file that was read last. */
+struct wf_core_file {
+	const char *path; /* of the map's */
+	int fd;
 };
 
 void wf_core_convert_regs(const struct user_regs_struct *r, struct wf_regs *out)
@@ -44,23 +52,38 @@ static bool read_at(int fd, uint64_t offset, void *out, size_t bytes)
 	return true;
 }
 
+/*
+ * The names in a core are somebody else's: only what holds code is read, so no core has the contents of other
+ * files shown as its own.
+ */
+static int open_object(const char *path)
+{
+	int fd = wf_file_open(path);
+
+	if (fd < 0 || wf_file_is_elf(fd))
+		return fd;
+	close(fd);
+	return -ENOEXEC;
+}
+
 /* Unmodified pages of mapped files are usually not in the core. */
 static size_t read_mapped_file(const struct wf_target *t, uint64_t address, void *out, size_t bytes)
 {
 	const struct wf_target_map *m = wf_target_map_at(t, address);
-	bool is_read;
-	int fd;
+	struct wf_core_file *last = t->last_file;
 
 	if (!m || m->path[0] != '/')
 		return 0;
 	if (bytes > m->end - address)
 		bytes = m->end - address;
-	fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
+	if (!last->path || strcmp(last->path, m->path) != 0) {
+		if (last->fd >= 0)
+			close(last->fd);
+		*last = (struct wf_core_file){ .path = m->path, .fd = open_object(m->path) };
+	}
+	if (last->fd < 0 || !read_at(last->fd, m->offset + (address - m->start), out, bytes))
 		return 0;
-	is_read = read_at(fd, m->offset + (address - m->start), out, bytes);
-	close(fd);
-	return is_read ? bytes : 0;
+	return bytes;
 }
 
 static const struct wf_target_segment *segment_at(const struct wf_target *t, uint64_t address)
@@ -89,6 +112,9 @@ size_t wf_core_read(const struct wf_target *t, uint64_t address, void *out, size
 		const struct wf_target_segment *s = segment_at(t, address + done);
 		size_t n = bytes - done;
 
+		/* A forged core may have a segment for every byte. */
+		if (done && t->budget && !wf_budget_take(t->budget, 0))
+			break;
 		if (s) {
 			if (n > s->end - (address + done))
 				n = s->end - (address + done);
@@ -126,7 +152,11 @@ static bool take_files(struct wf_target *t, const char *d, size_t bytes)
 		uint64_t v[3];
 
 		memcpy(v, d + sizeof(head) + i * 24, sizeof(v));
-		*m = (struct wf_target_map){ v[0], v[1], v[2] * head[1], strndup(name, len) };
+		*m = (struct wf_target_map){ .start = v[0],
+					     .end = v[1],
+					     .offset = v[2] * head[1],
+					     .path = strndup(name, len),
+					     .has_code = true };
 		if (!m->path)
 			return wf_target_fail(t, "out of memory");
 		t->nr_maps++;
@@ -140,20 +170,21 @@ static bool take_status(struct wf_target *t, const char *d, size_t bytes)
 	struct elf_prstatus s;
 	struct user_regs_struct r;
 	struct wf_target_lwp *l;
-	void *p;
 
 	if (bytes < sizeof(s))
 		return true;
 	memcpy(&s, d, sizeof(s));
 	memcpy(&r, &s.pr_reg, sizeof(r));
-	p = realloc(t->lwps, (t->nr_lwps + 1) * sizeof(*t->lwps));
-	if (!p)
+	l = wf_target_add_lwp(t);
+	if (!l)
 		return wf_target_fail(t, "out of memory");
-	t->lwps = p;
-	l = &t->lwps[t->nr_lwps++];
-	*l = (struct wf_target_lwp){ .tid = s.pr_pid, .call = (long)r.orig_rax };
-	if (t->nr_lwps == 1)
+	*l = (struct wf_target_lwp){ .tid = s.pr_pid,
+				     .inner_tid = s.pr_pid,
+				     .call = (long)r.orig_rax };
+	if (t->nr_lwps == 1) {
 		t->core_signal = s.pr_cursig;
+		t->first_tid = s.pr_pid;
+	}
 	wf_core_convert_regs(&r, &l->regs);
 	return true;
 }
@@ -165,7 +196,7 @@ static void take_info(struct wf_target *t, const char *d, size_t bytes)
 	if (bytes < sizeof(s))
 		return;
 	memcpy(&s, d, sizeof(s));
-	t->pid = s.pr_pid;
+	t->pid = t->inner_pid = s.pr_pid;
 	snprintf(t->program, sizeof(t->program), "%.*s", (int)sizeof(s.pr_fname), s.pr_fname);
 }
 
@@ -212,10 +243,14 @@ static bool take_notes(struct wf_target *t, const char *d, size_t bytes)
 	return true;
 }
 
-static bool take_header(struct wf_target *t, const Elf64_Phdr *p)
+/* *left: bytes of notes that may still be read. A core has one piece of them; a forged one, 60,000 that overlap. */
+static bool take_header(struct wf_target *t, const Elf64_Phdr *p, uint64_t *left)
 {
 	char *notes;
 	bool is_ok;
+
+	if (p->p_offset + p->p_filesz > t->core_wanted && p->p_offset + p->p_filesz > p->p_offset)
+		t->core_wanted = p->p_offset + p->p_filesz;
 
 	if (p->p_type == PT_LOAD && p->p_filesz && p->p_vaddr + p->p_filesz > p->p_vaddr) {
 		t->segments[t->nr_segments++] = (struct wf_target_segment){
@@ -223,8 +258,15 @@ static bool take_header(struct wf_target *t, const Elf64_Phdr *p)
 		};
 		return true;
 	}
-	if (p->p_type != PT_NOTE || p->p_filesz > MAX_NOTE_BYTES)
+	if (p->p_type != PT_NOTE)
 		return true;
+	if (p->p_filesz > *left)
+		return wf_target_fail(t, t->core_wanted > t->core_bytes
+						 ? "the core file is cut within its notes, which "
+						   "hold the registers"
+						 : "the core file is damaged: it has more notes "
+						   "than bytes");
+	*left -= p->p_filesz;
 	notes = malloc(p->p_filesz + 1);
 	if (!notes)
 		return wf_target_fail(t, "out of memory");
@@ -232,6 +274,20 @@ static bool take_header(struct wf_target *t, const Elf64_Phdr *p)
 		take_notes(t, notes, p->p_filesz);
 	free(notes);
 	return is_ok;
+}
+
+static int by_inner_tid(const void *a, const void *b)
+{
+	const struct wf_target_lwp *x = a, *y = b;
+
+	return (x->inner_tid > y->inner_tid) - (x->inner_tid < y->inner_tid);
+}
+
+static int by_map_start(const void *a, const void *b)
+{
+	const struct wf_target_map *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 static int by_start(const void *a, const void *b)
@@ -267,6 +323,7 @@ static void name_program(struct wf_target *t, const char *exe)
 	if (!exe)
 		return;
 	old = strdup(old);
+	t->last_file->path = NULL; /* may be one of those */
 	for (size_t i = 0; old && i < t->nr_maps; i++) {
 		char *copy;
 
@@ -281,35 +338,83 @@ static void name_program(struct wf_target *t, const char *exe)
 	free(old);
 }
 
-bool wf_target_open_core(struct wf_target *t, const char *file, const char *exe)
+static bool open_file(struct wf_target *t, const char *file)
 {
-	Elf64_Ehdr e;
-	uint64_t nr;
+	struct stat s;
 
-	*t = (struct wf_target){ .is_core = true, .memory_fd = -1 };
-	t->memory_fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	t->memory_fd = wf_file_open(file);
+	if (t->memory_fd == -EMEDIUMTYPE)
+		return wf_target_fail(t, "%s is not a regular file", file);
 	if (t->memory_fd < 0)
-		return wf_target_fail(t, "cannot open %s: %s", file, strerror(errno));
-	if (!read_at(t->memory_fd, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    e.e_type != ET_CORE || e.e_machine != EM_X86_64 ||
-	    e.e_phentsize != sizeof(Elf64_Phdr) || !nr_headers(t, &e, &nr) || nr > MAX_SEGMENTS)
-		return wf_target_fail(t, "%s is not a core file of this kind of machine", file);
+		return wf_target_fail(t, "cannot open %s: %s", file, strerror(-t->memory_fd));
+	if (fstat(t->memory_fd, &s) < 0)
+		return wf_target_fail(t, "cannot read %s: %s", file, strerror(errno));
+	t->core_bytes = (uint64_t)s.st_size;
+	t->last_file = malloc(sizeof(*t->last_file));
+	if (!t->last_file)
+		return wf_target_fail(t, "out of memory");
+	*t->last_file = (struct wf_core_file){ .fd = -1 };
+	return true;
+}
+
+static bool take_headers(struct wf_target *t, const Elf64_Ehdr *e, uint64_t nr, const char *file)
+{
+	uint64_t left = t->core_bytes < MAX_NOTE_BYTES ? t->core_bytes : MAX_NOTE_BYTES;
+
+	if (e->e_phoff > t->core_bytes || nr > (t->core_bytes - e->e_phoff) / sizeof(Elf64_Phdr))
+		return wf_target_fail(t, "%s is cut after %llu bytes, within its table of segments",
+				      file, (unsigned long long)t->core_bytes);
 	t->segments = calloc(nr ? nr : 1, sizeof(*t->segments));
 	if (!t->segments)
 		return wf_target_fail(t, "out of memory");
 	for (uint64_t i = 0; i < nr; i++) {
 		Elf64_Phdr p;
 
-		if (!read_at(t->memory_fd, e.e_phoff + i * sizeof(p), &p, sizeof(p)))
+		if (!read_at(t->memory_fd, e->e_phoff + i * sizeof(p), &p, sizeof(p)))
 			return wf_target_fail(t, "%s is cut short", file);
-		if (!take_header(t, &p))
+		if (!take_header(t, &p, &left))
 			return false;
 	}
 	qsort(t->segments, t->nr_segments, sizeof(*t->segments), by_start);
+	return true;
+}
+
+bool wf_target_open_core(struct wf_target *t, const char *file, const char *exe,
+			 struct wf_budget *budget)
+{
+	Elf64_Ehdr e;
+	uint64_t nr;
+
+	*t = (struct wf_target){ .is_core = true, .memory_fd = -1, .budget = budget };
+	if (!open_file(t, file))
+		return false;
+	if (!read_at(t->memory_fd, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    e.e_type != ET_CORE || e.e_machine != EM_X86_64 ||
+	    e.e_phentsize != sizeof(Elf64_Phdr) || !nr_headers(t, &e, &nr) || nr > MAX_SEGMENTS)
+		return wf_target_fail(t, "%s is not a core file of this kind of machine", file);
+	if (!take_headers(t, &e, nr, file))
+		return false;
 	if (!t->nr_lwps)
-		return wf_target_fail(t, "%s holds no registers of threads", file);
+		return wf_target_fail(t,
+				      t->core_bytes < t->core_wanted
+					      ? "%s is cut after %llu of %llu bytes, before the "
+						"registers of threads"
+					      : "%s holds no registers of threads",
+				      file, (unsigned long long)t->core_bytes,
+				      (unsigned long long)t->core_wanted);
 	if (!t->maps)
 		return wf_target_fail(t, "%s does not say which files were mapped", file);
+	qsort(t->lwps, t->nr_lwps, sizeof(*t->lwps), by_inner_tid);
+	if (t->nr_maps)
+		qsort(t->maps, t->nr_maps, sizeof(*t->maps), by_map_start);
 	name_program(t, exe);
 	return true;
+}
+
+void wf_core_done(struct wf_target *t)
+{
+	if (t->last_file && t->last_file->fd >= 0)
+		close(t->last_file->fd);
+	free(t->last_file);
+	free(t->segments);
 }

@@ -13,17 +13,13 @@
 	X(addrmodule)                                                                              \
 	X(attach_state)                                                                            \
 	X(begin)                                                                                   \
-	X(build_id_find_elf)                                                                       \
 	X(end)                                                                                     \
 	X(errmsg)                                                                                  \
 	X(frame_pc)                                                                                \
 	X(frame_reg)                                                                               \
 	X(getthread_frames)                                                                        \
 	X(lineinfo)                                                                                \
-	X(linux_proc_find_elf)                                                                     \
-	X(linux_proc_report)                                                                       \
 	X(module_addrinfo)                                                                         \
-	X(module_addrname)                                                                         \
 	X(module_getsrc)                                                                           \
 	X(module_info)                                                                             \
 	X(report_begin)                                                                            \

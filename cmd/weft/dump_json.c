@@ -21,7 +21,7 @@ static void json_frames(struct wf_text_json *j, const struct wf_dump_view *v,
 	wf_text_json_begin(j, "frames", '[');
 	for (size_t i = wf_view_first_frame(v, d); i < d->nr_frames; i++) {
 		struct wf_unwind_name n;
-		char function[512];
+		char function[WF_VIEW_NAME_BYTES];
 
 		wf_unwind_name(v->unwind, &d->frames[i], &n);
 		wf_text_json_begin(j, NULL, '{');
@@ -30,6 +30,8 @@ static void json_frames(struct wf_text_json *j, const struct wf_dump_view *v,
 			wf_text_json_string(
 				j, "function",
 				wf_view_function(function, sizeof(function), n.function));
+		if (n.symbol)
+			wf_text_json_string(j, "symbol", n.symbol);
 		wf_text_json_number(j, "offset", (long long)n.offset);
 		if (n.object)
 			wf_text_json_string(j, "object", n.object);
@@ -167,6 +169,8 @@ void wf_print_json(const struct wf_dump_view *v)
 	wf_text_json_string(&j, "weft", WEFT_VERSION);
 	wf_text_json_string(&j, "program", v->target->program);
 	wf_text_json_number(&j, "pid", v->target->pid);
+	if (v->target->inner_pid != v->target->pid)
+		wf_text_json_number(&j, "pid_inside", v->target->inner_pid);
 	if (up >= 0)
 		wf_text_json_number(&j, "uptime_ms", (long long)(up * 1e3));
 	if (v->target->core_signal)
@@ -185,5 +189,9 @@ void wf_print_json(const struct wf_dump_view *v)
 		json_thread(&j, v, &s->threads[i]);
 	wf_text_json_end(&j, ']');
 	json_events(&j, v);
+	if (v->target->is_core && v->target->core_bytes < v->target->core_wanted)
+		wf_text_json_number(&j, "core_cut_at", (long long)v->target->core_bytes);
+	if (wf_view_spent(v->target))
+		wf_text_json_string(&j, "incomplete", wf_view_spent(v->target));
 	wf_text_json_end(&j, '}');
 }

@@ -6,10 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump_symbol.h"
+
 #define MAX_ROWS 4096u
+#define MAX_CANDIDATES 64 /* mappings that could be the library's first */
+#define MAX_STRUCTURE (1u << 20)
 
 static const char *const names[WF_L_NR] = {
-#define WF_FIELD(id, name) [WF_L_##id] = name,
+#define WF_FIELD(id, name, inside) [WF_L_##id] = name,
+#include "dump_fields.h"
+#undef WF_FIELD
+};
+
+static const enum wf_layout_field containers[WF_L_NR] = {
+#define WF_FIELD(id, name, inside) [WF_L_##id] = WF_L_##inside,
 #include "dump_fields.h"
 #undef WF_FIELD
 };
@@ -23,14 +33,17 @@ static bool is_weft(const char *path)
 
 static uint64_t find_table(const struct wf_target *t, bool *out_is_loaded)
 {
-	for (size_t i = 0; i < t->nr_maps; i++) {
+	int tried = 0;
+
+	for (size_t i = 0; i < t->nr_maps && tried < MAX_CANDIDATES; i++) {
 		const struct wf_target_map *m = &t->maps[i];
 		uint64_t address;
 
 		if (m->offset || !is_weft(m->path))
 			continue;
 		*out_is_loaded = true;
-		address = wf_target_symbol(t, m, WF_INSPECT_SYMBOL);
+		tried++;
+		address = wf_symbol_find(t, m->start, WF_INSPECT_SYMBOL);
 		if (address)
 			return address;
 	}
@@ -39,6 +52,17 @@ static uint64_t find_table(const struct wf_target *t, bool *out_is_loaded)
 
 static bool fail(struct wf_target *t, const char *what)
 {
+	if (t->budget && t->budget->spent)
+		return wf_target_fail(t,
+				      "gave up looking for weft's description of itself: too much "
+				      "to read (%s)",
+				      t->budget->spent);
+	if (t->is_core && t->core_bytes < t->core_wanted)
+		return wf_target_fail(
+			t,
+			"the core file is cut after %llu of %llu bytes, and what describes the "
+			"threads is not in it: was there a limit (ulimit -c), or no space left?",
+			(unsigned long long)t->core_bytes, (unsigned long long)t->core_wanted);
 	if (t->is_core)
 		snprintf(t->error, sizeof(t->error), "the core file %s", what);
 	else
@@ -66,11 +90,50 @@ static void take_root(struct wf_layout *l, const struct wf_inspect_root *r)
 		l->process = address;
 }
 
-/* Bounded by what a machine can hold, so that a damaged target costs no more than a message. */
+/* Every field inside of its structure, and no structure larger than what is set aside for its copy. */
 static bool is_plausible(const struct wf_layout *l)
 {
-	return l->field[WF_L_THREAD].size >= 64 && l->field[WF_L_THREAD].size <= 65536 &&
-	       l->field[WF_L_KTHREAD].size <= 65536 && l->field[WF_L_WORKER].size <= 65536;
+	for (int i = 0; i < WF_L_NR; i++) {
+		const struct wf_inspect_field *f = &l->field[i], *in = &l->field[containers[i]];
+
+		if (in == f ? f->size > MAX_STRUCTURE || f->offset
+			    : (uint64_t)f->offset + f->size > in->size)
+			return false;
+	}
+	return l->field[WF_L_THREAD].size <= WF_L_MAX_OBJECT &&
+	       l->field[WF_L_KTHREAD].size <= WF_L_MAX_OBJECT &&
+	       l->field[WF_L_WORKER].size <= WF_L_MAX_OBJECT &&
+	       l->field[WF_L_SWITCH].size <= WF_L_MAX_OBJECT &&
+	       l->field[WF_L_UC].size <= WF_L_MAX_OBJECT &&
+	       l->field[WF_L_EVENT].size <= WF_L_MAX_EVENT;
+}
+
+/* Names are printed: the target does not choose what a terminal does. */
+static void make_plain(char *name, size_t bytes)
+{
+	name[bytes - 1] = '\0';
+	for (; *name; name++) {
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_- ",
+			    *name))
+			*name = '?';
+	}
+}
+
+static bool read_values(struct wf_layout *out, const struct wf_target *t,
+			const struct wf_inspect *head)
+{
+	out->nr_values = head->nr_values < MAX_ROWS ? head->nr_values : MAX_ROWS;
+	out->values = calloc(out->nr_values + 1, sizeof(*out->values));
+	if (!out->values)
+		return false;
+	if (!wf_target_read(t, (uint64_t)head->values, out->values,
+			    out->nr_values * sizeof(*out->values)))
+		out->nr_values = 0;
+	for (uint32_t i = 0; i < out->nr_values; i++) {
+		make_plain(out->values[i].set, sizeof(out->values[i].set));
+		make_plain(out->values[i].name, sizeof(out->values[i].name));
+	}
+	return true;
 }
 
 bool wf_layout_read(struct wf_layout *out, struct wf_target *t)
@@ -105,7 +168,7 @@ bool wf_layout_read(struct wf_layout *out, struct wf_target *t)
 		struct wf_inspect_field f;
 
 		/* Until the dynamic loader has relocated it, the table has no addresses. */
-		if (!wf_target_read(t, (uint64_t)(head.fields + i), &f, sizeof(f)))
+		if (!wf_target_read(t, (uint64_t)head.fields + i * sizeof(f), &f, sizeof(f)))
 			return fail(t, t->is_core ? "lacks a part of weft's description of itself"
 						  : "is only just starting; ask again");
 		take_field(out, &f);
@@ -113,7 +176,7 @@ bool wf_layout_read(struct wf_layout *out, struct wf_target *t)
 	for (uint32_t i = 0; i < head.nr_roots && i < MAX_ROWS; i++) {
 		struct wf_inspect_root r;
 
-		if (wf_target_read(t, (uint64_t)(head.roots + i), &r, sizeof(r)))
+		if (wf_target_read(t, (uint64_t)head.roots + i * sizeof(r), &r, sizeof(r)))
 			take_root(out, &r);
 	}
 	for (int i = 0; i < WF_L_NR; i++) {
@@ -124,15 +187,8 @@ bool wf_layout_read(struct wf_layout *out, struct wf_target *t)
 		return fail(t, text);
 	}
 	if (!out->runtime || !out->table || !is_plausible(out))
-		return fail(t, "runs under another build of weft");
-	out->nr_values = head.nr_values < MAX_ROWS ? head.nr_values : MAX_ROWS;
-	out->values = calloc(out->nr_values + 1, sizeof(*out->values));
-	if (!out->values)
-		return fail(t, "cannot be read: out of memory");
-	if (!wf_target_read(t, (uint64_t)head.values, out->values,
-			    out->nr_values * sizeof(*out->values)))
-		out->nr_values = 0;
-	return true;
+		return fail(t, "runs under another build of weft, or describes itself wrongly");
+	return read_values(out, t, &head) || fail(t, "cannot be read: out of memory");
 }
 
 void wf_layout_done(struct wf_layout *l)
@@ -159,14 +215,18 @@ uint64_t wf_layout_fetch(const struct wf_layout *l, const struct wf_target *t, u
 	return wf_target_read(t, address + l->field[f].offset, &value, bytes) ? value : 0;
 }
 
+bool wf_layout_copy(const struct wf_layout *l, const struct wf_target *t, uint64_t address,
+		    enum wf_layout_field type, void *out)
+{
+	return wf_target_read(t, address, out, l->field[type].size);
+}
+
 const char *wf_layout_name(const struct wf_layout *l, const char *set, uint64_t value)
 {
 	for (uint32_t i = 0; i < l->nr_values; i++) {
 		if (strncmp(l->values[i].set, set, sizeof(l->values[i].set)) == 0 &&
-		    l->values[i].value == value) {
-			l->values[i].name[sizeof(l->values[i].name) - 1] = '\0';
+		    l->values[i].value == value)
 			return l->values[i].name;
-		}
 	}
 	return "?";
 }

@@ -82,11 +82,11 @@ static void print_frames(const struct wf_dump_view *v, const struct wf_dump_thre
 {
 	size_t first = wf_view_first_frame(v, d);
 
-	if (!d->nr_frames)
+	if (!d->nr_frames && !v->has_no_stacks)
 		printf("    (no registers: the kernel thread could not be stopped)\n");
 	for (size_t i = first; i < d->nr_frames; i++) {
 		struct wf_unwind_name n;
-		char function[512], object[256];
+		char function[WF_VIEW_NAME_BYTES], object[256];
 
 		wf_unwind_name(v->unwind, &d->frames[i], &n);
 		printf("    #%-2zu ", i - first);
@@ -131,18 +131,36 @@ static void print_signals(const char *what, uint64_t set)
 	printf("\n");
 }
 
+/* ", waits for mutex m, held by thread 7": of one thread; of many, only the kind. */
+static void print_wait(const struct wf_wait_text *w, bool is_one)
+{
+	char text[512];
+
+	clean(text, sizeof(text), w->what);
+	if (strcmp(w->kind, "sleep") == 0)
+		printf(is_one ? " sleeps" : " sleep");
+	else if (strcmp(w->kind, "join") == 0 && !is_one)
+		printf(" wait for the ends of threads");
+	else if (strcmp(w->kind, "join") == 0)
+		printf(w->owner ? " waits for the %s" : " waits for the end of a thread, %s", text);
+	else if (is_one)
+		printf(" waits for %s%s%s", w->kind, text[0] ? " " : "", text);
+	else
+		printf(" wait for %s", w->kind);
+}
+
 static void print_reason(const struct wf_dump_view *v, const struct wf_dump_thread *d)
 {
 	struct wf_wait_text w;
-	char text[512], time[32];
+	char time[32];
 
 	if (!wf_view_is_waiting(v, d))
 		return;
 	wf_waits_describe(v->waits, d, &w);
 	if (strcmp(w.kind, "none") == 0)
 		return;
-	printf(", waits for %s%s%s", w.kind, w.what[0] ? " " : "",
-	       clean(text, sizeof(text), w.what));
+	printf(",");
+	print_wait(&w, true);
 	if (w.since_s >= 0)
 		printf(", for %s", seconds(time, w.since_s));
 	if (w.has_deadline)
@@ -239,7 +257,8 @@ static void print_group(const struct wf_dump_view *v, const struct group *g)
 		char time[32];
 
 		wf_waits_describe(v->waits, oldest, &w);
-		printf(", wait for %s", w.kind);
+		printf(",");
+		print_wait(&w, false);
 		if (w.since_s >= 0)
 			printf(", the longest for %s", seconds(time, w.since_s));
 	}
@@ -306,7 +325,10 @@ static void print_arguments(const struct wf_dump_view *v, const char *name,
 	} else if (strcmp(name, "steal") == 0) {
 		printf(" %llu from worker %llu", b, a);
 	} else if (strcmp(name, "handoff") == 0) {
-		printf(" of worker %llu, %s", a, b == 1 ? "before the call" : "by the monitor");
+		printf(" of worker %llu, %s", a,
+		       b == 1   ? "before the call"
+		       : b == 2 ? "by the monitor"
+				: "for as long as the call takes");
 	} else if (strcmp(name, "syscall") == 0) {
 		call = wf_waits_call_name((long)a);
 		printf(call ? " %llu (%s) %#llx" : " %llu%.0s %#llx", a, call ? call : "", b);
@@ -384,12 +406,13 @@ static void print_circle(const struct wf_dump_thread *const *circle, size_t nr, 
 	printf("\nDEADLOCK of %zu threads:\n", nr);
 	for (size_t i = 0; i < nr; i++) {
 		struct wf_wait_text w;
-		char name[64], text[512];
+		char name[64];
 
 		wf_waits_describe(v->waits, circle[i], &w);
-		printf("    thread %lld \"%s\" waits for %s %s\n", (long long)circle[i]->tid,
-		       clean(name, sizeof(name), circle[i]->name), w.kind,
-		       clean(text, sizeof(text), w.what));
+		printf("    thread %lld \"%s\"", (long long)circle[i]->tid,
+		       clean(name, sizeof(name), circle[i]->name));
+		print_wait(&w, true);
+		printf("\n");
 	}
 }
 
@@ -416,6 +439,15 @@ static void print_foreign(const struct wf_dump_view *v)
 	}
 }
 
+static void print_cut(const struct wf_target *t)
+{
+	char bytes[32], wanted[32];
+
+	if (t->is_core && t->core_bytes < t->core_wanted)
+		printf("the core file is cut after %s of %s bytes: what lies behind is missing\n",
+		       grouped(bytes, t->core_bytes), grouped(wanted, t->core_wanted));
+}
+
 void wf_print_text(const struct wf_dump_view *v)
 {
 	const struct wf_threads *s = v->threads;
@@ -435,7 +467,13 @@ void wf_print_text(const struct wf_dump_view *v)
 	       plural(s->nr_workers), nr_kthreads, plural(nr_kthreads),
 	       grouped(number, s->nr_alive), plural(s->nr_alive));
 	if (!v->target->is_core)
-		printf("stood still for %.1f ms\n", (double)v->target->stopped_us / 1e3);
+		printf("the process was stopped for %.1f ms\n",
+		       (double)v->target->stopped_us / 1e3);
+	if (v->target->inner_pid != v->target->pid)
+		printf("in a PID namespace of its own: there it is process %d, and threads have "
+		       "the numbers that they have there\n",
+		       v->target->inner_pid);
+	print_cut(v->target);
 	if (!s->is_started)
 		printf("weft has not begun: the program has made no thread yet\n");
 	print_workers(v);
@@ -452,4 +490,8 @@ void wf_print_text(const struct wf_dump_view *v)
 		printf("\n... and %s more threads; see --limit\n",
 		       grouped(number, s->nr_alive - s->nr_threads));
 	print_events(v);
+	if (wf_view_spent(v->target))
+		printf("\nNot all was read: the limit of %s for one dump was reached. Is this "
+		       "process what it seems?\n",
+		       wf_view_spent(v->target));
 }

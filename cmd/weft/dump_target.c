@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -23,7 +25,9 @@
 
 #define ENDING_LIMIT_MS 200
 #define STOP_LIMIT_MS 2000 /* a thread in uninterruptible sleep does not stop: go on without it */
-#define STOP_ROUNDS 20     /* new kernel threads may appear while the old ones are being stopped */
+#define MAX_MAPS (1u << 22)
+#define MAX_MAP_BYTES (256u << 20) /* of their names */
+#define STOP_ROUNDS 20 /* new kernel threads may appear while the old ones are being stopped */
 
 bool wf_target_fail(struct wf_target *t, const char *format, ...)
 {
@@ -61,6 +65,27 @@ static long status_number(int pid, const char *name, int base)
 	}
 	fclose(f);
 	return value;
+}
+
+/* The number that a kernel thread has in its own PID namespace: the last of NSpid. */
+static int inner_number(int pid, int tid)
+{
+	char path[64], line[256];
+	int number = tid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return number;
+	while (fgets(line, sizeof(line), f)) {
+		const char *last = strrchr(line, '\t');
+
+		if (strncmp(line, "NSpid:", 6) == 0 && last)
+			number = (int)strtol(last + 1, NULL, 10);
+	}
+	fclose(f);
+	return number;
 }
 
 /* One that ends has given up its memory a while before it is gone: the kernel then takes it for one of another user. */
@@ -142,7 +167,7 @@ static bool add_map(struct wf_target *t, const struct wf_target_map *m)
 static bool read_maps(struct wf_target *t)
 {
 	char path[64], *line = NULL;
-	size_t room = 0;
+	size_t room = 0, bytes = 0;
 	bool is_ok = true;
 	FILE *f;
 
@@ -153,28 +178,60 @@ static bool read_maps(struct wf_target *t)
 				       : fail_permission(t);
 	while (is_ok && getline(&line, &room, f) > 0) {
 		struct wf_target_map m = { 0 };
-		unsigned long start, end, offset;
+		unsigned long start, end, offset, number;
+		unsigned int major, minor;
+		char rights[5];
 		int at = 0;
 
 		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %n", &start, &end, &offset, &at) < 3)
+		if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, rights, &offset,
+			   &major, &minor, &number, &at) < 7)
 			continue;
-		m = (struct wf_target_map){ start, end, offset, strdup(at ? line + at : "") };
-		is_ok = m.path && add_map(t, &m);
+		bytes += at ? strlen(line + at) : 0;
+		if (t->nr_maps == MAX_MAPS || bytes > MAX_MAP_BYTES) {
+			is_ok = wf_target_fail(
+				t, "process %d has more mappings than can be looked at", t->pid);
+			break;
+		}
+		m = (struct wf_target_map){ .start = start,
+					    .end = end,
+					    .offset = offset,
+					    .path = strdup(at ? line + at : ""),
+					    .has_code = rights[2] == 'x',
+					    .device = makedev(major, minor),
+					    .number = number };
+		is_ok = (m.path && add_map(t, &m)) || wf_target_fail(t, "out of memory");
 		if (!is_ok)
 			free(m.path);
 	}
 	free(line);
 	fclose(f);
-	return is_ok ? true : wf_target_fail(t, "out of memory");
+	return is_ok;
 }
 
-bool wf_target_open_process(struct wf_target *t, int pid)
+/* A container has a root of its own: other mounts, perhaps another file system. */
+static bool has_own_root(int pid)
+{
+	char path[64], ours[64], theirs[64];
+	struct stat a, b;
+	ssize_t n, m;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	n = readlink("/proc/self/ns/mnt", ours, sizeof(ours));
+	m = readlink(path, theirs, sizeof(theirs));
+	if (n > 0 && (n != m || memcmp(ours, theirs, (size_t)n) != 0))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return stat("/", &a) == 0 && stat(path, &b) == 0 &&
+	       (a.st_dev != b.st_dev || a.st_ino != b.st_ino);
+}
+
+bool wf_target_open_process(struct wf_target *t, int pid, struct wf_budget *budget)
 {
 	char path[64];
 	ssize_t len;
 
-	*t = (struct wf_target){ .pid = pid, .memory_fd = -1 };
+	*t = (struct wf_target){ .pid = pid, .memory_fd = -1, .budget = budget };
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (access(path, F_OK) < 0)
 		return wf_target_fail(t, "no process %d", pid);
@@ -189,6 +246,8 @@ bool wf_target_open_process(struct wf_target *t, int pid)
 		return wf_target_fail(t, "process %d has ended, or is the kernel's own", pid);
 	}
 	t->program[len] = '\0';
+	t->inner_pid = inner_number(pid, pid);
+	t->has_own_root = has_own_root(pid);
 	if (!read_maps(t))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
@@ -207,7 +266,7 @@ void wf_target_done(struct wf_target *t)
 		free(t->maps[i].path);
 	free(t->maps);
 	free(t->lwps);
-	free(t->segments);
+	wf_core_done(t);
 	*t = (struct wf_target){ .memory_fd = -1 };
 }
 
@@ -227,18 +286,43 @@ static void read_name(int pid, struct wf_target_lwp *l)
 	l->name[strcspn(l->name, "\n")] = '\0';
 }
 
-static struct wf_target_lwp *find_lwp(struct wf_target *t, int tid)
+static int by_tid(const void *a, const void *b)
 {
-	for (size_t i = 0; i < t->nr_lwps; i++) {
-		if (t->lwps[i].tid == tid)
-			return &t->lwps[i];
-	}
-	return NULL;
+	const struct wf_target_lwp *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* Seizes and interrupts what is new; returns how many, or -1 (errno of the first refusal in *out_error). */
+static int by_inner_tid(const void *a, const void *b)
+{
+	const struct wf_target_lwp *x = a, *y = b;
+
+	return (x->inner_tid > y->inner_tid) - (x->inner_tid < y->inner_tid);
+}
+
+static void sort_lwps(struct wf_target *t, int (*compare)(const void *, const void *))
+{
+	if (t->nr_lwps)
+		qsort(t->lwps, t->nr_lwps, sizeof(*t->lwps), compare);
+}
+
+struct wf_target_lwp *wf_target_add_lwp(struct wf_target *t)
+{
+	if ((t->nr_lwps & (t->nr_lwps - 1)) == 0) {
+		size_t room = t->nr_lwps ? t->nr_lwps * 2 : 1;
+		void *p = realloc(t->lwps, room * sizeof(*t->lwps));
+
+		if (!p)
+			return NULL;
+		t->lwps = p;
+	}
+	return &t->lwps[t->nr_lwps++];
+}
+
+/* Seizes and interrupts what is new; returns how many. *out_error: errno of the first refusal. */
 static int seize_new(struct wf_target *t, int *out_error)
 {
+	size_t nr_known = t->nr_lwps;
 	char path[64];
 	struct dirent *d;
 	int nr = 0;
@@ -248,29 +332,30 @@ static int seize_new(struct wf_target *t, int *out_error)
 	dir = opendir(path);
 	if (!dir)
 		return 0;
+	sort_lwps(t, by_tid);
 	while ((d = readdir(dir))) {
-		int tid = (int)strtol(d->d_name, NULL, 10);
+		const struct wf_target_lwp key = { .tid = (int)strtol(d->d_name, NULL, 10) };
 		struct wf_target_lwp *l;
-		void *p;
 
-		if (tid <= 0 || find_lwp(t, tid))
+		if (key.tid <= 0 ||
+		    (nr_known && bsearch(&key, t->lwps, nr_known, sizeof(key), by_tid)))
 			continue;
-		p = realloc(t->lwps, (t->nr_lwps + 1) * sizeof(*t->lwps));
-		if (!p)
+		l = wf_target_add_lwp(t);
+		if (!l)
 			break;
-		t->lwps = p;
-		l = &t->lwps[t->nr_lwps++];
-		*l = (struct wf_target_lwp){ .tid = tid, .call = -1 };
+		*l = (struct wf_target_lwp){ .tid = key.tid, .inner_tid = key.tid, .call = -1 };
+		if (t->inner_pid != t->pid)
+			l->inner_tid = inner_number(t->pid, l->tid);
 		nr++;
 		/* Kernel helpers (io_uring) refuse, and threads that just ended: neither has a stack to show. */
-		if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
+		if (ptrace(PTRACE_SEIZE, l->tid, 0, 0) < 0) {
 			if (errno != ESRCH && !*out_error)
 				*out_error = errno;
 			l->is_refused = errno == EPERM;
 			continue;
 		}
 		l->is_held = true;
-		(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+		(void)ptrace(PTRACE_INTERRUPT, l->tid, 0, 0);
 	}
 	closedir(dir);
 	return nr;
@@ -333,6 +418,7 @@ bool wf_target_stop(struct wf_target *t)
 	t->stopped_at = now_us();
 	for (int round = 0; round < STOP_ROUNDS && seize_new(t, &error); round++)
 		wait_stopped(t, limit);
+	sort_lwps(t, by_inner_tid);
 	for (size_t i = 0; i < t->nr_lwps; i++) {
 		is_any |= t->lwps[i].is_held;
 		/* A debugger that is just attaching has the first one before the others: leave them to it. */
@@ -371,6 +457,8 @@ size_t wf_target_read_some(const struct wf_target *t, uint64_t address, void *ou
 {
 	size_t done = 0;
 
+	if (t->budget && !wf_budget_take(t->budget, bytes))
+		return 0;
 	if (t->is_core)
 		return wf_core_read(t, address, out, bytes);
 	while (done < bytes) {
@@ -404,83 +492,36 @@ bool wf_target_is_gone(const struct wf_target *t)
 
 const struct wf_target_map *wf_target_map_at(const struct wf_target *t, uint64_t address)
 {
-	for (size_t i = 0; i < t->nr_maps; i++) {
-		if (address >= t->maps[i].start && address < t->maps[i].end)
-			return &t->maps[i];
+	size_t low = 0, high = t->nr_maps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct wf_target_map *m = &t->maps[middle];
+
+		if (address < m->start)
+			high = middle;
+		else if (address >= m->end)
+			low = middle + 1;
+		else
+			return m;
 	}
 	return NULL;
 }
 
-/* The hash table that the dynamic linker uses, read as it does; every number in it is the target's. */
-static uint64_t lookup(const struct wf_target *t, uint64_t base, uint64_t hash, uint64_t symbols,
-		       uint64_t strings, const char *name)
+const struct wf_target_lwp *wf_target_lwp(const struct wf_target *t, int inner_tid)
 {
-	uint32_t head[4], h = 5381, index, chain;
-	size_t bytes = strlen(name) + 1;
-	uint64_t buckets;
-	char text[64];
+	size_t low = 0, high = t->nr_lwps;
 
-	for (const char *c = name; *c; c++)
-		h = h * 33 + (unsigned char)*c;
-	if (bytes > sizeof(text) || !wf_target_read(t, hash, head, sizeof(head)) || !head[0])
-		return 0;
-	buckets = hash + sizeof(head) + (uint64_t)head[2] * 8;
-	if (!wf_target_read(t, buckets + (uint64_t)(h % head[0]) * 4, &index, 4) || index < head[1])
-		return 0;
-	for (int steps = 0; steps < 10000; steps++, index++) {
-		Elf64_Sym s;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct wf_target_lwp *l = &t->lwps[middle];
 
-		if (!wf_target_read(t, buckets + ((uint64_t)head[0] + index - head[1]) * 4, &chain,
-				    4))
-			return 0;
-		if ((chain | 1) == (h | 1) &&
-		    wf_target_read(t, symbols + (uint64_t)index * sizeof(s), &s, sizeof(s)) &&
-		    s.st_shndx != SHN_UNDEF &&
-		    wf_target_read(t, strings + s.st_name, text, bytes) &&
-		    memcmp(text, name, bytes) == 0)
-			return base + s.st_value;
-		if (chain & 1)
-			break;
+		if (l->inner_tid == inner_tid)
+			return l;
+		if (l->inner_tid < inner_tid)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return 0;
-}
-
-uint64_t wf_target_symbol(const struct wf_target *t, const struct wf_target_map *map,
-			  const char *name)
-{
-	uint64_t base = map->start, dynamic = 0, hash = 0, symbols = 0, strings = 0;
-	Elf64_Ehdr e;
-
-	if (!wf_target_read(t, map->start, &e, sizeof(e)) ||
-	    memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    e.e_phentsize != sizeof(Elf64_Phdr))
-		return 0;
-	for (int i = 0, seen = 0; i < e.e_phnum; i++) {
-		Elf64_Phdr p;
-
-		if (!wf_target_read(t, map->start + e.e_phoff + (uint64_t)i * sizeof(p), &p,
-				    sizeof(p)))
-			return 0;
-		if (p.p_type == PT_LOAD && !seen++)
-			base = map->start - (p.p_vaddr & -(uint64_t)4096);
-		if (p.p_type == PT_DYNAMIC)
-			dynamic = p.p_vaddr;
-	}
-	for (int i = 0; dynamic && i < 256; i++) {
-		Elf64_Dyn d;
-		uint64_t at;
-
-		if (!wf_target_read(t, base + dynamic + (uint64_t)i * sizeof(d), &d, sizeof(d)) ||
-		    d.d_tag == DT_NULL)
-			break;
-		/* The dynamic linker makes some of these absolute in place. */
-		at = d.d_un.d_ptr < base ? base + d.d_un.d_ptr : d.d_un.d_ptr;
-		if (d.d_tag == DT_GNU_HASH)
-			hash = at;
-		else if (d.d_tag == DT_SYMTAB)
-			symbols = at;
-		else if (d.d_tag == DT_STRTAB)
-			strings = at;
-	}
-	return hash && symbols && strings ? lookup(t, base, hash, symbols, strings, name) : 0;
+	return NULL;
 }

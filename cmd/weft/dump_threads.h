@@ -40,8 +40,8 @@ struct wf_dump_thread {
 };
 
 struct wf_dump_kthread {
-	uint64_t address, cur, worker, ring, bound;
-	int tid;
+	uint64_t address, cur, prev, worker, ring, bound;
+	int tid, inner_tid; /* see dump_target.h */
 	unsigned insys;
 	bool is_door, is_helper, is_poller, is_asleep, is_direct;
 	long call;

@@ -2,16 +2,22 @@
 /* Unwinding and symbols through libdwfl; see dump_unwind.h. */
 #include "dump_unwind.h"
 
+#include "dump_demangle.h"
 #include "dump_dwfl.h"
+#include "dump_file.h"
+#include "dump_object.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define MAX_FRAMES 256
 #define FIRST_FRAMES 16
-#define MAX_SHAPES 64
+#define MAX_SHAPES 512
+#define MAX_MODULES 4096
+#define NAME_PLACES (1u << 16) /* distinct addresses of code; a power of two */
 #define GATE_RETURN                                                                                \
 	136 /* where the gate's entry keeps its return address, below the caller's stack */
 
@@ -26,18 +32,33 @@ struct shape {
 	uint32_t *slots; /* of frames 1 to nr - 1 */
 };
 
+/* Looking up a symbol costs libdw some hundred microseconds: each address is looked up once. */
+struct named {
+	uint64_t pc; /* 0: free */
+	bool is_exact;
+	struct wf_unwind_name name;
+};
+
+/* The variable that was found last: thousands of locks may lie in one array. */
+struct variable {
+	uint64_t at, bytes;
+	const char *name;
+};
+
 struct wf_unwind {
-	Dwfl *dwfl;
+	Dwfl *dwfl; /* NULL: no libdw */
 	Dwfl_Callbacks callbacks;
 	char *debug_path;
 	const struct wf_target *target;
-	struct wf_threads *threads;
 	struct wf_dump_thread *current; /* whose stack is being walked */
 	uint64_t frame_pointer;         /* of the last frame that was found, 0: unknown */
 	uint64_t stack_pointer;
 	uint64_t stack_pointers[MAX_FRAMES]; /* of the frames of current */
 	struct shape shapes[MAX_SHAPES];
 	size_t nr_shapes;
+	struct named *names; /* NAME_PLACES, open addressing */
+	size_t nr_names;
+	struct variable variable;
 };
 
 static struct wf_dwfl dw;
@@ -106,56 +127,87 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = on_registers,
 };
 
-/* Every object that has a mapping of its beginning; the paths come from the core file. */
-static void report_core(struct wf_unwind *u)
+/* Every object that has a mapping of its beginning. libdw gets descriptors: names would lead elsewhere by now. */
+static void report_objects(struct wf_unwind *u)
 {
-	for (size_t i = 0; i < u->target->nr_maps; i++) {
-		const struct wf_target_map *m = &u->target->maps[i];
+	size_t nr = 0;
 
-		if (m->offset || m->path[0] != '/')
+	for (size_t i = 0; i < u->target->nr_maps && nr < MAX_MODULES; i++) {
+		const struct wf_target_map *m = &u->target->maps[i];
+		char name[PATH_MAX + 64];
+		int fd;
+
+		if (!wf_object_begins(u->target, m))
 			continue;
-		(void)dw.report_elf(u->dwfl, m->path, m->path, -1, m->start, false);
+		nr++;
+		fd = wf_object_open(u->target, m);
+		if (fd < 0)
+			continue;
+		wf_object_name(u->target, m, name, sizeof(name));
+		if (!dw.report_elf(u->dwfl, name, name, fd, m->start, false))
+			close(fd);
 	}
 }
 
-struct wf_unwind *wf_unwind_new(struct wf_target *t, struct wf_threads *s)
+/* Objects are reported with their files: nothing is left to be found. */
+static int on_find_elf(Dwfl_Module *m, void **arg, const char *name, Dwarf_Addr base, char **file,
+		       Elf **elf)
 {
-	struct wf_unwind *u;
-	const char *why;
+	return -1;
+}
 
-	if (!wf_dwfl_load(&dw, &why)) {
-		snprintf(t->error, sizeof(t->error), "cannot unwind without libdw: %s", why);
-		return NULL;
+/* One descriptor for each object, and some are for us. */
+static void allow_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
 	}
-	u = calloc(1, sizeof(*u));
-	if (!u) {
-		snprintf(t->error, sizeof(t->error), "out of memory");
-		return NULL;
-	}
+}
+
+static void begin_libdw(struct wf_unwind *u, const char **out_why)
+{
+	if (!wf_dwfl_load(&dw, out_why))
+		return;
 	/* A dump must not wait for a server on the network. */
 	unsetenv("DEBUGINFOD_URLS");
-	u->target = t;
-	u->threads = s;
+	wf_file_guard_libraries();
+	allow_descriptors();
 	u->callbacks = (Dwfl_Callbacks){
-		.find_elf = t->is_core ? dw.build_id_find_elf : dw.linux_proc_find_elf,
+		.find_elf = on_find_elf,
 		.find_debuginfo = dw.standard_find_debuginfo,
 		.debuginfo_path = &u->debug_path,
 	};
 	u->dwfl = dw.begin(&u->callbacks);
 	if (u->dwfl) {
 		dw.report_begin(u->dwfl);
-		if (t->is_core)
-			report_core(u);
-		else
-			(void)dw.linux_proc_report(u->dwfl, t->pid);
+		report_objects(u);
 		(void)dw.report_end(u->dwfl, NULL, NULL);
 	}
-	if (!u->dwfl || !dw.attach_state(u->dwfl, NULL, t->pid, &thread_callbacks, u)) {
-		snprintf(t->error, sizeof(t->error), "cannot read the symbols of %s: %s",
-			 t->program, dw.errmsg(-1));
-		wf_unwind_free(u);
+	if (!u->dwfl || !dw.attach_state(u->dwfl, NULL, u->target->pid, &thread_callbacks, u)) {
+		*out_why = dw.errmsg(-1);
+		if (u->dwfl)
+			dw.end(u->dwfl);
+		u->dwfl = NULL;
+	}
+}
+
+struct wf_unwind *wf_unwind_new(struct wf_target *t, const char **out_why)
+{
+	struct wf_unwind *u = calloc(1, sizeof(*u));
+
+	*out_why = NULL;
+	if (!u)
+		return NULL;
+	u->target = t;
+	u->names = calloc(NAME_PLACES, sizeof(*u->names));
+	if (!u->names) {
+		free(u);
 		return NULL;
 	}
+	begin_libdw(u, out_why);
 	return u;
 }
 
@@ -169,7 +221,9 @@ void wf_unwind_free(struct wf_unwind *u)
 		free(u->shapes[i].frames);
 		free(u->shapes[i].slots);
 	}
+	free(u->names);
 	free(u);
+	wf_demangle_done();
 }
 
 static bool add_frame(struct wf_dump_thread *d, const struct wf_dump_frame *f)
@@ -197,6 +251,8 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	struct wf_dump_frame f = { 0 };
 	Dwarf_Word rbp = 0, rsp = 0;
 
+	if (u->target->budget && !wf_budget_take(u->target->budget, 0))
+		return DWARF_CB_ABORT;
 	if (!dw.frame_pc(state, &f.pc, &f.is_exact))
 		return DWARF_CB_ABORT;
 	if (!f.pc)
@@ -211,11 +267,12 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	return add_frame(u->current, &f) ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-static bool is_code(struct wf_unwind *u, uint64_t pc)
+static bool is_code(struct wf_unwind *u, const struct wf_dump_frame *f)
 {
-	Dwfl_Module *m = dw.addrmodule(u->dwfl, pc);
+	struct wf_unwind_name n;
 
-	return m && dw.module_addrname(m, pc);
+	wf_unwind_name(u, f, &n);
+	return n.function;
 }
 
 /* From where libdw lost the trail: code without tables that keeps frame pointers. */
@@ -227,10 +284,10 @@ static void follow_frame_pointers(struct wf_unwind *u)
 		struct wf_dump_frame f = { .is_guessed = true };
 		uint64_t w[2];
 
-		if (!read_stack(u, at, w, sizeof(w)) || !is_code(u, w[1]))
+		if (!read_stack(u, at, w, sizeof(w)))
 			return;
 		f.pc = w[1];
-		if (!add_frame(u->current, &f))
+		if (!is_code(u, &f) || !add_frame(u->current, &f))
 			return;
 		below = at;
 		at = w[0];
@@ -248,16 +305,15 @@ static bool is_outermost(struct wf_unwind *u, const struct wf_dump_thread *d)
 					     "wf_arch_gate_thread_start",
 					     "wf_arch_context_start",
 					     "wf_arch_spawn_raw" };
-	const char *name = NULL;
-	Dwfl_Module *m;
+	struct wf_dump_frame last = { 0 };
+	struct wf_unwind_name n;
 
 	if (!d->nr_frames)
 		return true;
-	m = dw.addrmodule(u->dwfl, d->frames[d->nr_frames - 1].pc - 1);
-	if (m)
-		name = dw.module_addrname(m, d->frames[d->nr_frames - 1].pc - 1);
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(name, names[i]) == 0)
+	last.pc = d->frames[d->nr_frames - 1].pc;
+	wf_unwind_name(u, &last, &n);
+	for (size_t i = 0; n.function && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(n.function, names[i]) == 0)
 			return true;
 	}
 	return false;
@@ -352,7 +408,7 @@ static void walk(struct wf_unwind *u, struct wf_dump_thread *d)
 
 void wf_unwind_thread(struct wf_unwind *u, struct wf_dump_thread *d)
 {
-	if (!(d->regs.known & (1u << WF_REG_RIP)))
+	if (!u->dwfl || !(d->regs.known & (1u << WF_REG_RIP)))
 		return;
 	u->current = d;
 	if (!take_shape(u, d))
@@ -362,12 +418,13 @@ void wf_unwind_thread(struct wf_unwind *u, struct wf_dump_thread *d)
 	u->current = NULL;
 }
 
-void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct wf_unwind_name *out)
+static void look_up(struct wf_unwind *u, const struct wf_dump_frame *f, struct wf_unwind_name *out)
 {
 	/* A return address may be the first byte of the next function: the call is what counts. */
 	uint64_t pc = f->is_exact ? f->pc : f->pc - 1;
-	Dwfl_Module *m = dw.addrmodule(u->dwfl, pc);
+	Dwfl_Module *m = u->dwfl ? dw.addrmodule(u->dwfl, pc) : NULL;
 	Dwarf_Addr start = 0;
+	const char *plain;
 	Dwfl_Line *line;
 	GElf_Off offset;
 	GElf_Sym sym;
@@ -379,6 +436,11 @@ void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct w
 	out->is_runtime = strncmp(out->object, "libweft", 7) == 0;
 	out->function = dw.module_addrinfo(m, pc, &offset, &sym, NULL, NULL, NULL);
 	out->offset = out->function ? offset + (f->pc - pc) : f->pc - start;
+	plain = out->function ? wf_demangle(out->function) : NULL;
+	if (plain) {
+		out->symbol = out->function;
+		out->function = plain;
+	}
 	line = dw.module_getsrc(m, pc);
 	if (line)
 		out->file = dw.lineinfo(line, NULL, &out->line, NULL, NULL, NULL);
@@ -386,19 +448,49 @@ void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct w
 		out->file = base_name(out->file);
 }
 
+void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct wf_unwind_name *out)
+{
+	size_t i = (size_t)(f->pc * 0x9e3779b97f4a7c15u >> 48) & (NAME_PLACES - 1);
+
+	while (u->names[i].pc && (u->names[i].pc != f->pc || u->names[i].is_exact != f->is_exact))
+		i = (i + 1) & (NAME_PLACES - 1);
+	if (u->names[i].pc) {
+		*out = u->names[i].name;
+		return;
+	}
+	look_up(u, f, out);
+	/* Half of the places stay free, so that the next search ends soon. */
+	if (f->pc && u->nr_names < NAME_PLACES / 2) {
+		u->names[i] = (struct named){ f->pc, f->is_exact, *out };
+		u->nr_names++;
+	}
+}
+
 bool wf_unwind_data(struct wf_unwind *u, uint64_t address, const char **out_name,
 		    uint64_t *out_offset)
 {
-	Dwfl_Module *m = dw.addrmodule(u->dwfl, address);
+	struct variable *v = &u->variable;
+	Dwfl_Module *m;
+	const char *plain;
 	GElf_Off offset;
 	GElf_Sym sym;
 
+	if (address - v->at < v->bytes) {
+		*out_name = v->name;
+		*out_offset = address - v->at;
+		return true;
+	}
+	m = u->dwfl ? dw.addrmodule(u->dwfl, address) : NULL;
 	if (!m)
 		return false;
 	*out_name = dw.module_addrinfo(m, address, &offset, &sym, NULL, NULL, NULL);
 	/* The nearest symbol below says nothing unless the address is inside of it. */
 	if (!*out_name || offset >= sym.st_size)
 		return false;
+	plain = wf_demangle(*out_name);
+	if (plain)
+		*out_name = plain;
+	*v = (struct variable){ address - offset, sym.st_size, *out_name };
 	*out_offset = offset;
 	return true;
 }

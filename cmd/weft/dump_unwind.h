@@ -12,15 +12,18 @@
 
 struct wf_unwind;
 
-/* NULL and t->error when libdw refuses. */
-struct wf_unwind *wf_unwind_new(struct wf_target *t, struct wf_threads *s);
+/*
+ * NULL: out of memory. Without libdw there are no frames, and names of nothing: *out_why says why, else it is NULL.
+ */
+struct wf_unwind *wf_unwind_new(struct wf_target *t, const char **out_why);
 void wf_unwind_free(struct wf_unwind *u);
 
 /* Fills d->frames, at least with the first when its pc is known. */
 void wf_unwind_thread(struct wf_unwind *u, struct wf_dump_thread *d);
 
 struct wf_unwind_name {
-	const char *function; /* NULL: unknown */
+	const char *function; /* NULL: unknown; of C++ as it was written */
+	const char *symbol;   /* the function's symbol, where that is another text; else NULL */
 	uint64_t offset;      /* into the function, or into the object */
 	const char *object;   /* file of the code, without directories; NULL: none there */
 	const char *file;     /* source, or NULL */

@@ -36,6 +36,13 @@ double wf_view_uptime(const struct wf_target *t)
 	return s;
 }
 
+const char *wf_view_spent(const struct wf_target *t)
+{
+	if (!t->budget)
+		return NULL;
+	return t->budget->spent ? t->budget->spent : t->budget->was_spent;
+}
+
 const char *wf_view_role(const struct wf_dump_kthread *k)
 {
 	if (k->is_door)

@@ -438,7 +438,7 @@ void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struc
 				 (unsigned long long)d->wait_what);
 	}
 	if (d->wait_since && w->threads->now >= d->wait_since)
-		out->since_s = (double)(w->threads->now - d->wait_since) / 1e9;
+		out->since_s = ((double)w->threads->now - (double)d->wait_since) / 1e9;
 	if (out->since_s > MAX_SINCE_S)
 		out->since_s = -1;
 	if (!deadline && strcmp(kind, "sleep") == 0 && (int64_t)d->wait_what > 0 &&
@@ -446,6 +446,6 @@ void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struc
 		deadline = (int64_t)d->wait_what;
 	if (deadline && deadline != INT64_MAX) {
 		out->has_deadline = true;
-		out->left_s = (double)(deadline - w->threads->now) / 1e9;
+		out->left_s = ((double)deadline - (double)w->threads->now) / 1e9;
 	}
 }

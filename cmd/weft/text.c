@@ -68,7 +68,7 @@ static void write_string(FILE *out, const char *value)
 {
 	const unsigned char *s = (const unsigned char *)value;
 
-	fputc('"', out);
+	putc_unlocked('"', out);
 	while (*s) {
 		size_t len = sequence_length(s);
 
@@ -77,14 +77,15 @@ static void write_string(FILE *out, const char *value)
 			len = 1;
 		} else if (*s == '"' || *s == '\\') {
 			fprintf(out, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			fprintf(out, "\\u%04x", *s);
+		} else if (is_control(s)) {
+			/* Of two bytes those of U+0080 to U+009F: the second is the number. */
+			fprintf(out, "\\u%04x", s[len - 1]);
 		} else {
-			fwrite(s, 1, len, out);
+			fwrite_unlocked(s, 1, len, out);
 		}
 		s += len;
 	}
-	fputc('"', out);
+	putc_unlocked('"', out);
 }
 
 static void start_member(struct wf_text_json *j, const char *name)

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Names of C++ functions as they were written.
+ *
+ * Used by: dump_unwind.c. Invariant: a name that was made to blow up (its plain form can be as long as one likes,
+ * with each substitution twice as long) costs one child process a second, and this one nothing.
+ */
+#ifndef WF_DUMP_DEMANGLE_H
+#define WF_DUMP_DEMANGLE_H
+
+/* The plain form of a symbol, which lives until wf_demangle_done(); NULL: it has none, or none can be had. */
+const char *wf_demangle(const char *symbol);
+void wf_demangle_done(void);
+
+#endif
