@@ -325,10 +325,7 @@ static void print_arguments(const struct wf_dump_view *v, const char *name,
 	} else if (strcmp(name, "steal") == 0) {
 		printf(" %llu from worker %llu", b, a);
 	} else if (strcmp(name, "handoff") == 0) {
-		printf(" of worker %llu, %s", a,
-		       b == 1   ? "before the call"
-		       : b == 2 ? "by the monitor"
-				: "for as long as the call takes");
+		printf(" of worker %llu, %s", a, wf_layout_name(v->layout, "handoff", b));
 	} else if (strcmp(name, "syscall") == 0) {
 		call = wf_waits_call_name((long)a);
 		printf(call ? " %llu (%s) %#llx" : " %llu%.0s %#llx", a, call ? call : "", b);

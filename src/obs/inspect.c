@@ -176,6 +176,10 @@ static const struct wf_inspect_value values[] = {
 	EVENT(WF_EV_KICK, "kick"),
 	EVENT(WF_EV_REST, "rest"),
 
+	{ "handoff", "left open", WF_HANDOFF_LAZY },
+	{ "handoff", "before the call", WF_HANDOFF_CERTAIN },
+	{ "handoff", "by the monitor", WF_HANDOFF_MONITOR },
+
 	{ "const", "state_mask", WF_STATE_MASK },
 	{ "const", "trace_events", WF_TRACE_EVENTS },
 };

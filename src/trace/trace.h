@@ -22,7 +22,7 @@ enum wf_event {
 	WF_EV_YIELD,   /* */
 	WF_EV_PREEMPT, /* a: interrupted rip */
 	WF_EV_STEAL,   /* a: victim worker, b: number taken */
-	WF_EV_HANDOFF, /* a: worker, b: 1 eager, 2 by the monitor */
+	WF_EV_HANDOFF, /* a: worker, b: enum wf_handoff */
 	WF_EV_IDLE,    /* a: 1 poller, 0 sleeper */
 	WF_EV_SYSCALL, /* a: number, b: first argument */
 	WF_EV_SIGNAL,  /* a: signal, b: target tid */
@@ -30,6 +30,13 @@ enum wf_event {
 	WF_EV_KICK,    /* a: target kernel tid, b: rip it was seen at */
 	WF_EV_REST,    /* */
 	WF_EV_NR
+};
+
+/* Why a worker was passed on. */
+enum wf_handoff {
+	WF_HANDOFF_LAZY, /* left open for as long as a call waits for the disk: see wf_call_enter_lazy() */
+	WF_HANDOFF_CERTAIN, /* before a call that is certain to block */
+	WF_HANDOFF_MONITOR, /* the monitor found the same call twice; its own event, not the caller's */
 };
 
 #define WF_TRACE_EVENTS 2048u

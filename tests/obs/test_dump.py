@@ -107,6 +107,12 @@ class Dump(ObsTest):
         for function, _ in PLACES.values():
             self.assertIn(function, text)
 
+    def test_reasons_are_said_in_plain_words(self):
+        text = self.dump(self.victim().pid)
+        self.assertRegex(text, r'"sleep": parked, sleeps, for ')
+        self.assertRegex(text, r'"join": parked, waits for the end of thread \d+ "sleep"')
+        self.assertRegex(text, r"\nthe process was stopped for [\d.]+ ms\n")
+
     def test_signals_that_wait_for_the_process_are_shown(self):
         source = ("import os, signal, sys, threading\n"
                   "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGRTMIN + 3})\n"
@@ -212,6 +218,30 @@ class Dump(ObsTest):
         cycles = [e["cycles"] for e in dump["events"]]
         self.assertEqual(cycles, sorted(cycles))
         self.assertNotIn("?", {e["event"] for e in dump["events"]})
+
+
+    def test_a_worker_that_the_monitor_takes_leaves_an_event(self):
+        where = self.directory()
+        pipe = os.path.join(where, "pipe")
+        os.mkfifo(pipe)
+        # A call that the runtime does not know to block, beside a thread that wants the worker.
+        source = ("import os, sys, threading\n"
+                  "def spin():\n"
+                  "    while True: pass\n"
+                  "threading.Thread(target=spin, daemon=True).start()\n"
+                  "threading.Thread(target=os.open, args=(sys.argv[1], os.O_RDONLY), daemon=True).start()\n"
+                  "sys.stdin.read()\n")
+        with subprocess.Popen([obstest.WEFT, "run", "--workers", "1", "--trace", os.path.join(where, "trace"), "--",
+                               sys.executable, "-c", source, pipe], env=obstest.environment(),
+                              stdin=subprocess.PIPE) as process:
+            deadline = time.monotonic() + obstest.LIMIT_S
+            text = ""
+            while "by the monitor" not in text and time.monotonic() < deadline:
+                text = weft("dump", "--events", "100000", process.pid).stdout
+            os.close(os.open(pipe, os.O_WRONLY))
+            process.stdin.close()
+            process.kill()
+        self.assertRegex(text, r" handoff of worker 0, by the monitor\n")
 
 
 def mappings(pid):
@@ -343,6 +373,11 @@ class Cores(ObsTest):
 
 
 class Refusals(ObsTest):
+    def test_events_of_a_program_that_records_none_are_refused(self):
+        v = self.victim()
+        self.assert_refused(weft("dump", "--events", "5", v.pid), "records no events", "--trace")
+        self.assert_goes_on(v)
+
     def test_a_plain_process_is_refused(self):
         v = self.victim(native=True)
         self.assert_refused(weft("dump", v.pid), f"process {v.pid}", "without weft", "gdb")
