@@ -55,7 +55,7 @@ static bool is_of_kernel(int fd)
 }
 
 /* Consumes place. */
-static int open_regular(int place, const struct stat *wanted)
+static int open_regular(int place)
 {
 	struct stat s;
 	char path[64];
@@ -67,8 +67,6 @@ static int open_regular(int place, const struct stat *wanted)
 		fd = -errno;
 	else if (!S_ISREG(s.st_mode) || is_of_kernel(place))
 		fd = -EMEDIUMTYPE;
-	else if (wanted && (s.st_dev != wanted->st_dev || s.st_ino != wanted->st_ino))
-		fd = -ESTALE;
 	else {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 		fd = open_place(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -79,14 +77,7 @@ static int open_regular(int place, const struct stat *wanted)
 
 int wf_file_open(const char *path)
 {
-	return open_regular(open_place(path, O_PATH), NULL);
-}
-
-int wf_file_open_same(const char *path, dev_t device, ino_t number)
-{
-	const struct stat wanted = { .st_dev = device, .st_ino = number };
-
-	return open_regular(open_place(path, O_PATH), &wanted);
+	return open_regular(open_place(path, O_PATH));
 }
 
 bool wf_file_is_elf(int fd)

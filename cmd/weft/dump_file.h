@@ -16,9 +16,6 @@
 /* A descriptor for reading, or -errno; -EMEDIUMTYPE if it is no regular file. */
 int wf_file_open(const char *path);
 
-/* The same, and it must be the file of this number on this device. -ESTALE: another one is there now. */
-int wf_file_open_same(const char *path, dev_t device, ino_t number);
-
 bool wf_file_is_elf(int fd);
 
 /* From now on open() of the libraries that we load goes through wf_file_open(), too. */

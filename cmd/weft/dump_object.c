@@ -4,7 +4,8 @@
  *
  * After an upgrade the name leads to another file, or to none, and in a container it is a name in another tree.
  * /proc/PID/map_files leads to what is mapped, but only root; others try the name in the process's
- * own root, and take it when device and number are those of the mapping. The last resort, for an object whose
+ * own root, and take what is there when it begins as the mapping does, with headers and build-id. (Device and number in
+ * /proc/PID/maps are no proof: an overlay tells those of another layer.) The last resort, for an object whose
  * file is gone, is its image in memory: it has no section headers, but what unwinding and exported
  * names need is in its segments.
  */
@@ -129,6 +130,14 @@ static int image_of(const struct wf_target *t, const struct wf_target_map *m)
 	return -1;
 }
 
+static bool begins_alike(const struct wf_target *t, const struct wf_target_map *m, int fd)
+{
+	char a[4096], b[4096];
+	ssize_t n = pread(fd, a, sizeof(a), 0);
+
+	return n > 0 && wf_target_read(t, m->start, b, (size_t)n) && memcmp(a, b, (size_t)n) == 0;
+}
+
 static int open_mapped(const struct wf_target *t, const struct wf_target_map *m)
 {
 	char path[PATH_MAX + 64];
@@ -142,7 +151,11 @@ static int open_mapped(const struct wf_target *t, const struct wf_target_map *m)
 	if (fd >= 0)
 		return fd;
 	wf_object_name(t, m, path, sizeof(path));
-	return wf_file_open_same(path, m->device, m->number);
+	fd = wf_file_open(path);
+	if (fd < 0 || begins_alike(t, m, fd))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 int wf_object_open(const struct wf_target *t, const struct wf_target_map *m)

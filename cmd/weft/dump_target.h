@@ -33,8 +33,6 @@ struct wf_target_map {
 	uint64_t start, end, offset;
 	char *path;    /* "" for anonymous memory; of a file that is gone, with " (deleted)" */
 	bool has_code; /* of a core: always */
-	dev_t device;  /* not of a core */
-	ino_t number;
 };
 
 /* A kernel thread. */

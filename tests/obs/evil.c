@@ -73,7 +73,7 @@ static void names(void)
 		if (strcmp(values[i].set, "const") != 0)
 			memcpy(values[i].name, "\033[31mPWN\033]0;pwn\007\302\233", 18);
 	}
-	memcpy(thread + rows[FAKE_LX_NAME].offset, "t\033[2J\302\233x", 9);
+	memcpy(thread + rows[FAKE_LX_NAME].offset, "t\033[2J\302\233x\342\200\256", 12);
 }
 
 static void circle(void)

@@ -118,7 +118,7 @@ class Elsewhere(ObsTest):
         if subprocess.run([*prefix, obstest.WEFT, "--version"], capture_output=True, check=False).returncode:
             self.skipTest("another user may not run this build")
         pid = self.victim_at(program, library, prefix)
-        self.settled(pid, *prefix)
+        self.assert_places(self.settled(pid, *prefix))
         os.unlink(program)
         os.unlink(library)
         threads = by_name(self.settled(pid, *prefix))

@@ -56,6 +56,7 @@ class Hostile(ObsTest):
             self.assertEqual(done.returncode, 0)
             self.assertIn("PWN", done.stdout)
             self.assertEqual(controls(done.stdout), [], args)
+            self.assertNotIn("\u202e", done.stdout if "--json" not in args else "")
 
     def test_an_inbox_without_end_costs_no_time(self):
         done = self.look(self.evil("circle"))
