@@ -3,7 +3,7 @@
  * Names of C++ functions as they were written.
  *
  * Used by: dump_unwind.c. Invariant: a name that was made to blow up (its plain form can be as long as one likes,
- * with each substitution twice as long) costs one child process a second, and this one nothing.
+ * with each substitution twice as long) costs a child process some seconds, and this one nothing.
  */
 #ifndef WF_DUMP_DEMANGLE_H
 #define WF_DUMP_DEMANGLE_H

@@ -6,6 +6,7 @@
 #include "dump_dwfl.h"
 #include "dump_file.h"
 #include "dump_object.h"
+#include "dump_sandbox.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,7 @@ static void begin_libdw(struct wf_unwind *u, const char **out_why)
 	unsetenv("DEBUGINFOD_URLS");
 	wf_file_guard_libraries();
 	allow_descriptors();
+	wf_sandbox_enter();
 	u->callbacks = (Dwfl_Callbacks){
 		.find_elf = on_find_elf,
 		.find_debuginfo = dw.standard_find_debuginfo,

@@ -95,6 +95,22 @@ class Hostile(ObsTest):
         self.assertTrue(json.loads(done.stdout)["threads"][0]["frames"])
 
 
+class Sandbox(ObsTest):
+    def test_what_reads_strange_files_can_do_nothing_else(self):
+        v = self.victim(threads=1000)
+        with subprocess.Popen([obstest.WEFT, "dump", "--no-group", "--json", "--limit", "2000", str(v.pid)],
+                              stdout=subprocess.PIPE, env=obstest.environment()) as dump:
+            first = dump.stdout.read(1)  # now it prints, more than a pipe holds
+            with open(f"/proc/{dump.pid}/status", encoding="ascii") as f:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+            rest = dump.stdout.read()
+        self.assertEqual(dump.returncode, 0)
+        self.assertEqual(len(json.loads(first + rest)["threads"]), 1014)
+        if "Seccomp" not in status:
+            self.skipTest("a kernel without seccomp")
+        self.assertEqual((status["Seccomp"], status["NoNewPrivs"]), ("2", "1"))
+
+
 def note(kind, data):
     return struct.pack("=III", 5, len(data), kind) + b"CORE\0\0\0\0" + data + bytes(-len(data) % 4)
 
