@@ -194,7 +194,7 @@ static bool unwind(struct wf_dump_view *v, struct wf_threads *s, struct wf_targe
 		return wf_target_fail(t, "out of memory");
 	if (why) {
 		v->has_no_stacks = true;
-		wf_cmd_error("dump: no stacks are shown, for want of libdw (%s)", why);
+		wf_cmd_error("dump: no stacks are shown: %s", why);
 	}
 	for (size_t i = 0; i < s->nr_threads; i++)
 		wf_unwind_thread(v->unwind, &s->threads[i]);

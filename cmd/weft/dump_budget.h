@@ -21,7 +21,7 @@ struct wf_budget {
 
 /* Room for a million threads. */
 #define WF_BUDGET_READS (16u << 20)
-#define WF_BUDGET_BYTES (8ull << 30)
+#define WF_BUDGET_BYTES (4ull << 30)
 #define WF_BUDGET_STOPPED_S 10 /* while the target stands still */
 #define WF_BUDGET_PHASE_S 30   /* for finding the threads, for walking stacks, for the output */
 

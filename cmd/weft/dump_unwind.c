@@ -16,6 +16,7 @@
 
 #define MAX_FRAMES 256
 #define FIRST_FRAMES 16
+#define ALL_FRAMES (16u << 20) /* of all threads: a million with 16 each */
 #define MAX_SHAPES 512
 #define MAX_MODULES 4096
 #define NAME_PLACES (1u << 16) /* distinct addresses of code; a power of two */
@@ -60,6 +61,8 @@ struct wf_unwind {
 	struct named *names; /* NAME_PLACES, open addressing */
 	size_t nr_names;
 	struct variable variable;
+	size_t nr_frames; /* of all threads */
+	char why[256];    /* there is no libdw */
 };
 
 static struct wf_dwfl dw;
@@ -170,8 +173,13 @@ static void allow_descriptors(void)
 
 static void begin_libdw(struct wf_unwind *u, const char **out_why)
 {
-	if (!wf_dwfl_load(&dw, out_why))
+	const char *why;
+
+	if (!wf_dwfl_load(&dw, &why)) {
+		snprintf(u->why, sizeof(u->why), "libdw cannot be loaded: %s", why);
+		*out_why = u->why;
 		return;
+	}
 	/* A dump must not wait for a server on the network. */
 	unsetenv("DEBUGINFOD_URLS");
 	wf_file_guard_libraries();
@@ -189,7 +197,9 @@ static void begin_libdw(struct wf_unwind *u, const char **out_why)
 		(void)dw.report_end(u->dwfl, NULL, NULL);
 	}
 	if (!u->dwfl || !dw.attach_state(u->dwfl, NULL, u->target->pid, &thread_callbacks, u)) {
-		*out_why = dw.errmsg(-1);
+		snprintf(u->why, sizeof(u->why), "no file with code could be read: %s",
+			 dw.errmsg(-1));
+		*out_why = u->why;
 		if (u->dwfl)
 			dw.end(u->dwfl);
 		u->dwfl = NULL;
@@ -228,12 +238,26 @@ void wf_unwind_free(struct wf_unwind *u)
 	wf_demangle_done();
 }
 
-static bool add_frame(struct wf_dump_thread *d, const struct wf_dump_frame *f)
+/* Room for so many more frames; false, and said in the output, when there are too many. */
+static bool may_keep(struct wf_unwind *u, size_t nr)
+{
+	if (nr <= ALL_FRAMES - u->nr_frames) {
+		u->nr_frames += nr;
+		return true;
+	}
+	if (u->target->budget)
+		u->target->budget->was_spent = "frames";
+	return false;
+}
+
+static bool add_frame(struct wf_unwind *u, struct wf_dump_thread *d, const struct wf_dump_frame *f)
 {
 	if (d->nr_frames == MAX_FRAMES) {
 		d->is_cut = true;
 		return false;
 	}
+	if (!may_keep(u, 1))
+		return false;
 	if (d->nr_frames == 0 ||
 	    (d->nr_frames >= FIRST_FRAMES && (d->nr_frames & (d->nr_frames - 1)) == 0)) {
 		size_t room = d->nr_frames ? d->nr_frames * 2 : FIRST_FRAMES;
@@ -266,7 +290,7 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	u->stack_pointer = dw.frame_reg(state, WF_REG_RSP, &rsp) == 0 ? rsp : 0;
 	if (u->current->nr_frames < MAX_FRAMES)
 		u->stack_pointers[u->current->nr_frames] = u->stack_pointer;
-	return add_frame(u->current, &f) ? DWARF_CB_OK : DWARF_CB_ABORT;
+	return add_frame(u, u->current, &f) ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
 static bool is_code(struct wf_unwind *u, const struct wf_dump_frame *f)
@@ -289,7 +313,7 @@ static void follow_frame_pointers(struct wf_unwind *u)
 		if (!read_stack(u, at, w, sizeof(w)))
 			return;
 		f.pc = w[1];
-		if (!is_code(u, &f) || !add_frame(u->current, &f))
+		if (!is_code(u, &f) || !add_frame(u, u->current, &f))
 			return;
 		below = at;
 		at = w[0];
@@ -382,9 +406,9 @@ static bool take_shape(struct wf_unwind *u, struct wf_dump_thread *d)
 			nr++;
 		if (nr < s->nr)
 			continue;
-		d->frames = malloc(s->nr * sizeof(*s->frames));
+		d->frames = may_keep(u, s->nr) ? malloc(s->nr * sizeof(*s->frames)) : NULL;
 		if (!d->frames)
-			return false;
+			return true; /* nor would a walk have room for them */
 		memcpy(d->frames, s->frames, s->nr * sizeof(*s->frames));
 		d->nr_frames = s->nr;
 		return true;
@@ -401,7 +425,7 @@ static void walk(struct wf_unwind *u, struct wf_dump_thread *d)
 
 		u->frame_pointer = d->regs.reg[WF_REG_RBP];
 		u->stack_pointer = d->regs.reg[WF_REG_RSP];
-		(void)add_frame(d, &f);
+		(void)add_frame(u, d, &f);
 	}
 	if (!d->is_cut && !is_outermost(u, d))
 		follow_frame_pointers(u);

@@ -185,7 +185,7 @@ class Elsewhere(ObsTest):
             f.write(b"no library")
         done = weft("dump", v.pid, LD_LIBRARY_PATH=where)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"^weft: dump: no stacks are shown, for want of libdw .*\n$")
+        self.assertRegex(done.stderr, r"^weft: dump: no stacks are shown: libdw cannot be loaded: .*\n$")
         self.assertIn('"join": parked, waits for the end of thread', done.stdout)
         self.assertIn(f'waits for fd {v.pipe} (pipe:', done.stdout)
         self.assertIn("held by thread", done.stdout)
