@@ -14,6 +14,7 @@
 #include "cmd.h"
 #include "dump_budget.h"
 #include "dump_print.h"
+#include "dump_stacks.h"
 
 #define GROUP_FROM 51 /* a list longer than that is read only once it is grouped */
 #define LIMIT_LISTED 1000
@@ -30,6 +31,7 @@ static const char dump_help[] =
 	"  --core FILE   look at a core file instead of a process\n"
 	"  --exe FILE    the core's program, if it is not where it was\n"
 	"  --json        print JSON\n"
+	"  --stacks      show how much of their stacks the threads have used, and propose sizes\n"
 	"  --group       show threads with the same stack once (default for more than 50)\n"
 	"  --no-group    list every thread\n"
 	"  --limit N     read at most N threads (default: 1,000; 100,000 when grouped)\n"
@@ -42,7 +44,7 @@ static const char dump_help[] =
 struct dump_options {
 	int pid;
 	const char *core, *exe;
-	bool is_json, is_help, has_runtime;
+	bool is_json, is_help, has_runtime, has_stacks;
 	int group;    /* -1: by number */
 	size_t limit; /* 0: default */
 	size_t events;
@@ -82,6 +84,7 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 		{ "core", required_argument, NULL, 'c' },
 		{ "exe", required_argument, NULL, 'x' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "stacks", no_argument, NULL, 's' },
 		{ "group", no_argument, NULL, 'g' },
 		{ "no-group", no_argument, NULL, 'n' },
 		{ "limit", required_argument, NULL, 'l' },
@@ -104,6 +107,9 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 			break;
 		case 'j':
 			o->is_json = true;
+			break;
+		case 's':
+			o->has_stacks = true;
 			break;
 		case 'g':
 		case 'n':
@@ -132,6 +138,10 @@ static int parse_target(int argc, char **argv, struct dump_options *o)
 {
 	unsigned long pid;
 
+	if (o->core && o->has_stacks) {
+		wf_cmd_error("dump: --stacks is for a process: a core does not say what was used");
+		return WF_EXIT_REFUSED;
+	}
 	if (o->core && optind == argc)
 		return 0;
 	if (o->core || argc - optind > 1) {
@@ -208,7 +218,8 @@ static size_t limit_of(const struct dump_options *o, const struct wf_layout *l,
 	/* Slots, not threads: an upper bound that costs one read. Refined when the threads are known. */
 	uint64_t nr = wf_layout_fetch(l, t, l->table, WF_L_TABLE_NR_SLOTS);
 
-	*out_is_grouped = !o->is_json && (o->group < 0 ? nr >= GROUP_FROM : o->group == 1);
+	*out_is_grouped = o->has_stacks ||
+			  (!o->is_json && (o->group < 0 ? nr >= GROUP_FROM : o->group == 1));
 	if (o->limit)
 		return o->limit;
 	return *out_is_grouped ? LIMIT_GROUPED : LIMIT_LISTED;
@@ -231,6 +242,13 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 		goto out;
 	wf_budget_arm_output();
 	wf_budget_set_time(t->budget, WF_BUDGET_PHASE_S);
+	if (o->has_stacks) {
+		ret = wf_stacks_print(&v, o->is_json) ? 0 : WF_EXIT_REFUSED;
+		if (ret)
+			(void)wf_target_fail(
+				t, "cannot find out what the stacks of process %d hold", t->pid);
+		goto out;
+	}
 	ret = 0;
 	if (o->is_json)
 		wf_print_json(&v);

@@ -80,6 +80,11 @@ int wf_file_open(const char *path)
 	return open_regular(open_place(path, O_PATH));
 }
 
+int wf_file_open_proc(const char *path)
+{
+	return open_place(path, O_RDONLY);
+}
+
 bool wf_file_is_elf(int fd)
 {
 	char magic[SELFMAG];

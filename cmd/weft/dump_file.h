@@ -16,6 +16,9 @@
 /* A descriptor for reading, or -errno; -EMEDIUMTYPE if it is no regular file. */
 int wf_file_open(const char *path);
 
+/* A file of /proc/PID, by a name of our own making. */
+int wf_file_open_proc(const char *path);
+
 bool wf_file_is_elf(int fd);
 
 /* From now on open() of the libraries that we load goes through wf_file_open(), too. */

@@ -451,7 +451,7 @@ class Refusals(ObsTest):
 
     def test_bad_arguments_are_refused_in_one_line(self):
         for args in ([], ["x"], ["-1"], ["1", "2"], ["--core"], ["--limit", "0", "1"],
-                     ["--exe", "x", "1"], ["--no-such", "1"], ["0"]):
+                     ["--exe", "x", "1"], ["--stacks", "--core", "x"], ["--no-such", "1"], ["0"]):
             self.assert_refused(weft("dump", *args), "dump")
 
 
