@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "dump_budget.h"
+#include "dump_alarm.h"
 #include "dump_print.h"
 #include "dump_stacks.h"
 
@@ -240,7 +240,7 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 		v.is_grouped = false;
 	if (!unwind(&v, &s, t))
 		goto out;
-	wf_budget_arm_output();
+	wf_alarm_arm_output();
 	wf_budget_set_time(t->budget, WF_BUDGET_PHASE_S);
 	if (o->has_stacks) {
 		ret = wf_stacks_print(&v, o->is_json) ? 0 : WF_EXIT_REFUSED;
@@ -281,7 +281,7 @@ static int dump_main(int argc, char **argv)
 	if (ret)
 		return ret;
 	wf_budget_begin(&budget);
-	wf_budget_arm();
+	wf_alarm_arm();
 	is_ok = o.core ? wf_target_open_core(&t, o.core, o.exe, &budget)
 		       : wf_target_open_process(&t, o.pid, &budget);
 	if (!is_ok) {

@@ -2,13 +2,7 @@
 /* Counting what a dump costs; see dump_budget.h. */
 #include "dump_budget.h"
 
-#include <signal.h>
-#include <string.h>
-#include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "cmd.h"
 
 #define LOOKS_AT_CLOCK 256 /* so many reads take less than a millisecond */
 
@@ -49,42 +43,4 @@ bool wf_budget_take(struct wf_budget *b, size_t bytes)
 	b->reads--;
 	b->bytes -= bytes;
 	return true;
-}
-
-static void give_up(int sig)
-{
-	static const char is_late[] =
-		"weft: dump: gave up: reading symbols or files took more than two minutes\n";
-	static const char is_cut[] =
-		"weft: dump: gave up: a file became shorter while it was being read\n";
-
-	if (sig == SIGBUS)
-		(void)!write(STDERR_FILENO, is_cut, sizeof(is_cut) - 1);
-	else
-		(void)!write(STDERR_FILENO, is_late, sizeof(is_late) - 1);
-	_exit(WF_EXIT_REFUSED);
-}
-
-void wf_budget_arm(void)
-{
-	const struct sigaction action = { .sa_handler = give_up };
-
-	sigset_t blocked;
-
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGALRM);
-	sigaddset(&blocked, SIGPROF);
-	(void)sigprocmask(SIG_UNBLOCK, &blocked, NULL);
-	(void)sigaction(SIGALRM, &action, NULL);
-	(void)sigaction(SIGPROF, &action, NULL);
-	(void)sigaction(SIGBUS, &action, NULL);
-	(void)alarm(WF_BUDGET_LAST_S);
-}
-
-void wf_budget_arm_output(void)
-{
-	const struct itimerval cpu = { .it_value.tv_sec = WF_BUDGET_LAST_S };
-
-	(void)alarm(0);
-	(void)setitimer(ITIMER_PROF, &cpu, NULL);
 }

@@ -31,13 +31,4 @@ void wf_budget_set_time(struct wf_budget *b, int seconds);
 /* One read of so many bytes: false when there is nothing left for it. */
 bool wf_budget_take(struct wf_budget *b, size_t bytes);
 
-/*
- * The last resort, for what happens where nobody counts: seconds of real time until the output begins, and
- * of CPU time after that, since a reader of the output may take his time. It ends the command with one line.
- * So does a file that is cut while libdw has it mapped.
- */
-#define WF_BUDGET_LAST_S 120
-void wf_budget_arm(void);
-void wf_budget_arm_output(void);
-
 #endif
