@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -109,6 +110,19 @@ class Sandbox(ObsTest):
         if "Seccomp" not in status:
             self.skipTest("a kernel without seccomp")
         self.assertEqual((status["Seccomp"], status["NoNewPrivs"]), ("2", "1"))
+
+
+class LastResort(ObsTest):
+    def test_an_alarm_ends_the_dump_and_not_the_program(self):
+        v = self.victim(threads=1000)
+        with subprocess.Popen([obstest.WEFT, "dump", "--no-group", "--json", "--limit", "2000", str(v.pid)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=obstest.environment()) as dump:
+            dump.stdout.read(1)
+            dump.send_signal(signal.SIGALRM)
+            said = dump.communicate()[1].decode()
+        self.assertEqual(dump.returncode, 125)
+        self.assertRegex(said, r"^weft: dump: gave up: .*\n$")
+        self.assert_goes_on(v)
 
 
 def note(kind, data):
