@@ -16,20 +16,20 @@
 
 enum fake_field {
 #define WF_FIELD(id, name, inside) FAKE_##id,
-#include "dump_fields.h"
+#include "target/fields.h"
 #undef WF_FIELD
 	FAKE_NR
 };
 
 static const char *const fake_names[FAKE_NR] = {
 #define WF_FIELD(id, name, inside) [FAKE_##id] = name,
-#include "dump_fields.h"
+#include "target/fields.h"
 #undef WF_FIELD
 };
 
 static const enum fake_field fake_inside[FAKE_NR] = {
 #define WF_FIELD(id, name, inside) [FAKE_##id] = FAKE_##inside,
-#include "dump_fields.h"
+#include "target/fields.h"
 #undef WF_FIELD
 };
 

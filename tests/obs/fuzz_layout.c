@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dump_print.h"
+#include "dump/print.h"
 #include "fake_layout.h"
 
 #define ROUNDS 4000
@@ -173,7 +173,7 @@ static void build_image(void)
 	build_threads(i);
 }
 
-/* The target: what dump_target.c is for a real one. */
+/* The target: what target/target.c is for a real one. */
 
 bool wf_target_fail(struct wf_target *t, const char *format, ...)
 {
