@@ -14,6 +14,7 @@ is (src/obs/inspect.h). Nothing is written into the program and no register is c
 alike: a thread that is not on a CPU is shown as the caller of gdb's current frame, by an unwinder of ours.
 """
 import struct
+import time
 
 import gdb
 import gdb.unwinder
@@ -28,25 +29,40 @@ MAX_ROWS = 4096
 MAX_SLOTS = 1 << 20
 CHUNK_SLOTS = 1024
 
-# What wf_arch_switch() leaves at a saved stack pointer, in words; and the kernel's ucontext.
-SWITCH_REGISTERS = {"rbx": 1, "r12": 2, "r13": 3, "r14": 4, "r15": 5, "rbp": 6, "rip": 7}
-SWITCH_BYTES = 64
-UCONTEXT_GREGS = 40
-UCONTEXT_REGISTERS = ("r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip").split()
+MAX_STRUCTURE = 1 << 20
+MAX_CHUNK = 4 << 20
+MAX_FRAMES = 256
+LIMIT_S = 60  # for the reads of one command: the program may be somebody's who wants to keep us
+
+SWITCH_REGISTERS = "rbx r12 r13 r14 r15 rbp rip".split()
+UCONTEXT_REGISTERS = "r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip".split()
+
+
+class Clock:
+    """When the command that runs must have read all."""
+    until = 0
 
 
 def read(address, nr):
-    return bytes(gdb.selected_inferior().read_memory(address, nr))
+    if time.monotonic() > Clock.until:
+        raise gdb.GdbError(f"gave up: reading the program's threads took more than {LIMIT_S} s")
+    return bytes(gdb.selected_inferior().read_memory(address & 0xffffffffffffffff, nr))
+
+
+def clean(name):
+    """Without what a terminal would obey: names are the program's, and may be anything."""
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def text(raw):
-    return raw.split(b"\0")[0].decode("utf-8", "replace")
+    return clean(raw.split(b"\0")[0].decode("utf-8", "replace"))
 
 
 class Runtime:
     """The layout, and objects read by it."""
 
     def __init__(self):
+        Clock.until = time.monotonic() + LIMIT_S
         try:
             address = int(gdb.parse_and_eval("(unsigned long)&weft_inspect"))
         except gdb.error:
@@ -59,6 +75,10 @@ class Runtime:
             raise gdb.GdbError(f"the program's weft has layout version {version}, "
                                f"this script knows version {VERSION}")
         self.fields = {text(n): (o, s) for n, o, s in self.rows(FIELD, fields, nr_fields)}
+        for field, (offset, size) in self.fields.items():
+            within = self.fields.get(field.split(".")[0], (0, MAX_STRUCTURE))[1]
+            if within > MAX_STRUCTURE or offset + size > within:
+                raise gdb.GdbError(f"the program has another build of weft, or describes itself wrongly: {field}")
         self.values = {(text(s), v): text(n) for s, n, v in self.rows(VALUE, values, nr_values)}
         self.roots = {text(n): a for n, a in self.rows(ROOT, roots, nr_roots)}
         if not self.field(self.roots["wf_runtime"], "wf_runtime.started"):
@@ -67,7 +87,7 @@ class Runtime:
     @staticmethod
     def rows(row, address, nr):
         nr = min(nr, MAX_ROWS)
-        return row.iter_unpack(read(address, row.size * nr))
+        return list(row.iter_unpack(read(address, row.size * nr)))
 
     def name(self, what, value):
         return self.values.get((what, value), "?")
@@ -92,8 +112,11 @@ class Runtime:
         slots = self.field(table, "wf_thread_table.slots")
         nr_bytes = self.field(table, "wf_thread_table.object_bytes")
         nr = min(self.field(table, "wf_thread_table.nr_slots"), MAX_SLOTS)
-        for first in range(0, nr, CHUNK_SLOTS):
-            raw = read(slots + first * nr_bytes, min(nr - first, CHUNK_SLOTS) * nr_bytes)
+        if not self.offset("lx_thread")[1] <= nr_bytes <= MAX_STRUCTURE:
+            raise gdb.GdbError("the program describes itself wrongly: the size of a thread")
+        at_once = min(CHUNK_SLOTS, MAX_CHUNK // nr_bytes)
+        for first in range(0, nr, at_once):
+            raw = read(slots + first * nr_bytes, min(nr - first, at_once) * nr_bytes)
             for at in range(0, len(raw), nr_bytes):
                 t = Thread(self, slots + first * nr_bytes + at, raw[at:at + nr_bytes])
                 if t.state not in ("free", "dead"):
@@ -145,7 +168,9 @@ class Thread:
             return line + f"{self.state} on kernel thread {self.kernel_tid}"
         if self.state in ("parked", "parking"):
             what = hex(self.what) if self.wait == "futex" else str(self.what)
-            if self.wait in ("sleep", "signal"):
+            if self.wait == "sleep":
+                return line + f"{self.state}, sleeps"
+            if self.wait == "signal":
                 what = ""
             return (line + f"{self.state}, waits for {self.wait} {what}").rstrip()
         return line + self.state + (", preempted" if self.is_preempted else "")
@@ -154,11 +179,9 @@ class Thread:
         """Of a thread that is on no CPU."""
         if self.is_preempted:
             uc = self.rt.field(self.sp, "wf_resume.uc")
-            raw = read(uc + UCONTEXT_GREGS, 8 * len(UCONTEXT_REGISTERS))
-            return dict(zip(UCONTEXT_REGISTERS, struct.unpack("=17Q", raw)))
-        words = struct.unpack("=8Q", read(self.sp, SWITCH_BYTES))
-        registers = {name: words[i] for name, i in SWITCH_REGISTERS.items()}
-        registers["rsp"] = self.sp + SWITCH_BYTES
+            return {name: self.rt.field(uc, "wf_ucontext." + name) for name in UCONTEXT_REGISTERS}
+        registers = {name: self.rt.field(self.sp, "wf_switch_frame." + name) for name in SWITCH_REGISTERS}
+        registers["rsp"] = self.sp + self.rt.offset("wf_switch_frame")[1]
         return registers
 
 
@@ -215,7 +238,7 @@ def frames_of(thread):
             unwinder.choose(thread.registers())
             frame = gdb.newest_frame().older()
         number = 0
-        while frame and frame.is_valid():
+        while frame and frame.is_valid() and number < MAX_FRAMES:
             yield frame, number
             number += 1
             frame = frame.older()
@@ -228,12 +251,12 @@ def frames_of(thread):
 def print_stack(thread):
     print(thread.words().strip())
     for frame, number in frames_of(thread):
-        line = f"#{number:<3} {frame.pc():#018x} in {frame.name() or '??'}"
+        line = f"#{number:<3} {frame.pc():#018x} in {clean(frame.name() or '??')}"
         sal = frame.find_sal()
         if sal and sal.symtab and sal.line:
-            line += f" at {sal.symtab.filename}:{sal.line}"
+            line += f" at {clean(sal.symtab.filename)}:{sal.line}"
         else:
-            line += f" from {gdb.solib_name(frame.pc()) or 'the program'}"
+            line += f" from {clean(gdb.solib_name(frame.pc()) or 'the program')}"
         print(line)
 
 

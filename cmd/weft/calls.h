@@ -3,7 +3,7 @@
  * The table of calls: what becomes of each system call and function in a program under weft.
  *
  * The rows are made by tools/calls from docs/system-calls.tsv and docs/functions.tsv. Used by: uses.c,
- * report.c, dump_wait.c.
+ * report.c, target/wait.c.
  */
 #ifndef WF_CALLS_H
 #define WF_CALLS_H

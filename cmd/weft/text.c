@@ -34,6 +34,14 @@ static size_t sequence_length(const unsigned char *s)
 	return len;
 }
 
+/* A character of three bytes that changes the direction of what follows, or begins a line. */
+static bool turns_text(const unsigned char *s)
+{
+	return s[0] == 0xe2 && ((s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f ||
+						  (s[2] >= 0xa8 && s[2] <= 0xae))) ||
+				(s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
 static bool is_control(const unsigned char *s)
 {
 	/* C1 controls are U+0080 to U+009F: a terminal obeys them, too. */
@@ -47,7 +55,7 @@ char *wf_text_clean(char *out, size_t bytes, const char *from)
 
 	while (*s) {
 		size_t len = sequence_length(s);
-		bool is_bad = len == 0 || is_control(s);
+		bool is_bad = len == 0 || is_control(s) || turns_text(s);
 		size_t step = len ? len : 1;
 
 		if (used + (is_bad ? 1 : len) >= bytes)
@@ -68,7 +76,7 @@ static void write_string(FILE *out, const char *value)
 {
 	const unsigned char *s = (const unsigned char *)value;
 
-	fputc('"', out);
+	putc_unlocked('"', out);
 	while (*s) {
 		size_t len = sequence_length(s);
 
@@ -77,14 +85,15 @@ static void write_string(FILE *out, const char *value)
 			len = 1;
 		} else if (*s == '"' || *s == '\\') {
 			fprintf(out, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			fprintf(out, "\\u%04x", *s);
+		} else if (is_control(s)) {
+			/* Of two bytes those of U+0080 to U+009F: the second is the number. */
+			fprintf(out, "\\u%04x", s[len - 1]);
 		} else {
-			fwrite(s, 1, len, out);
+			fwrite_unlocked(s, 1, len, out);
 		}
 		s += len;
 	}
-	fputc('"', out);
+	putc_unlocked('"', out);
 }
 
 static void start_member(struct wf_text_json *j, const char *name)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Copies from to out, replacing control characters and broken UTF-8 by '?'; cuts what does not fit.
+/* Copies from to out, replacing control characters, marks of direction and broken UTF-8 by '?'; cuts what does not fit.
  * Returns out. */
 char *wf_text_clean(char *out, size_t bytes, const char *from);
 

@@ -24,7 +24,7 @@ struct wf_inspect_field {
 	uint32_t offset, size;
 };
 
-/* One value of an enum: "state", "wait", "event", or a "const". */
+/* One value of an enum: "state", "wait", "event", "handoff", or a "const". */
 struct wf_inspect_value {
 	char set[8];
 	char name[24];

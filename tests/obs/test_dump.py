@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -107,6 +108,12 @@ class Dump(ObsTest):
         for function, _ in PLACES.values():
             self.assertIn(function, text)
 
+    def test_reasons_are_said_in_plain_words(self):
+        text = self.dump(self.victim().pid)
+        self.assertRegex(text, r'"sleep": parked, sleeps, for ')
+        self.assertRegex(text, r'"join": parked, waits for the end of thread \d+ "sleep"')
+        self.assertRegex(text, r"\nthe process was stopped for [\d.]+ ms\n")
+
     def test_signals_that_wait_for_the_process_are_shown(self):
         source = ("import os, signal, sys, threading\n"
                   "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGRTMIN + 3})\n"
@@ -194,6 +201,12 @@ class Dump(ObsTest):
         text = self.dump(v.pid)
         self.assertIn("10,001 threads: parked, wait for", text)
         self.assertLess(time.monotonic() - start, 30)
+        # Every address is looked up once, not in every thread: that took 14 s of CPU time instead of 0.2.
+        done = subprocess.run([obstest.WEFT, "dump", "--json", "--limit", "100000", str(v.pid)], capture_output=True,
+                              env=obstest.environment(), check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (6, 6)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["threads"]), 10014)
 
     def test_twenty_dumps_leave_the_program_alone(self):
         v = self.victim()
@@ -227,6 +240,30 @@ class Dump(ObsTest):
             wanted = {what for what in wanted if not re.search(what, text)}
         self.assertEqual(wanted, set(), text)
         self.assertNotIn("$", text)
+
+
+    def test_a_worker_that_the_monitor_takes_leaves_an_event(self):
+        where = self.directory()
+        pipe = os.path.join(where, "pipe")
+        os.mkfifo(pipe)
+        # A call that the runtime does not know to block, beside a thread that wants the worker.
+        source = ("import os, sys, threading\n"
+                  "def spin():\n"
+                  "    while True: pass\n"
+                  "threading.Thread(target=spin, daemon=True).start()\n"
+                  "threading.Thread(target=os.open, args=(sys.argv[1], os.O_RDONLY), daemon=True).start()\n"
+                  "sys.stdin.read()\n")
+        with subprocess.Popen([obstest.WEFT, "run", "--workers", "1", "--trace", os.path.join(where, "trace"), "--",
+                               sys.executable, "-c", source, pipe], env=obstest.environment(),
+                              stdin=subprocess.PIPE) as process:
+            deadline = time.monotonic() + obstest.LIMIT_S
+            text = ""
+            while "by the monitor" not in text and time.monotonic() < deadline:
+                text = weft("dump", "--events", "100000", process.pid).stdout
+            os.close(os.open(pipe, os.O_WRONLY))
+            process.stdin.close()
+            process.kill()
+        self.assertRegex(text, r" handoff of worker 0, by the monitor\n")
 
 
 def mappings(pid):
@@ -358,6 +395,11 @@ class Cores(ObsTest):
 
 
 class Refusals(ObsTest):
+    def test_events_of_a_program_that_records_none_are_refused(self):
+        v = self.victim()
+        self.assert_refused(weft("dump", "--events", "5", v.pid), "records no events", "--trace")
+        self.assert_goes_on(v)
+
     def test_a_plain_process_is_refused(self):
         v = self.victim(native=True)
         self.assert_refused(weft("dump", v.pid), f"process {v.pid}", "without weft", "gdb")

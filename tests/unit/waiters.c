@@ -29,10 +29,11 @@ static struct wf_fd_waiter waiters[4];
 
 static void begin(void)
 {
+	const char *refused;
 	static bool is_ready;
 
 	if (!is_ready)
-		CHECK_EQ(wf_epoll_init(), 0);
+		CHECK_EQ(wf_epoll_init(&refused), 0);
 	is_ready = true;
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	wf_fd_forget(fds[0]);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a thread waits for, in words: the owner of a mutex, the other end of a socket.
+ *
+ * Used by: dump/print.c.
+ */
+#ifndef WF_TARGET_WAIT_H
+#define WF_TARGET_WAIT_H
+
+#include "target/unwind.h"
+
+struct wf_waits;
+
+struct wf_wait_text {
+	char kind[24];  /* "mutex", "join", "fd", ... */
+	char what[384]; /* the object, in words */
+	int64_t owner;  /* tid of the thread that holds it, or is joined; 0: unknown */
+	int fd;         /* -1: none */
+	double since_s; /* waits for so long; < 0: unknown */
+	double left_s;  /* until the deadline; see has_deadline */
+	bool has_deadline;
+};
+
+struct wf_waits *wf_waits_new(const struct wf_target *t, const struct wf_threads *s,
+			      const struct wf_layout *l, struct wf_unwind *u);
+void wf_waits_free(struct wf_waits *w);
+
+void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d,
+		       struct wf_wait_text *out);
+
+/* The thread that holds the mutex d waits for, or that d joins; NULL: none, or not known. */
+const struct wf_dump_thread *wf_waits_owner(struct wf_waits *w, const struct wf_dump_thread *d);
+
+/* Name of a system call, or NULL. */
+const char *wf_waits_call_name(long nr);
+
+#endif

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The reader of `weft dump` against targets that lie: a small synthetic one is damaged in a few places, looked at, and
+ * printed, many thousand times. It may be refused or shown wrongly; but no read leaves the reader's memory (the
+ * sanitizers watch), no target takes long, and what is printed is plain text.
+ *
+ * Usage: fuzz_layout [SECONDS]   (default: a fixed number of rounds). WEFT_SEED replays a run.
+ */
+#include <elf.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dump/print.h"
+#include "fake_layout.h"
+
+#define ROUNDS 4000
+#define MANY_READS 20000 /* enough for the whole target, if it does not lie */
+#define BASE 0x10000ull
+#define NR_THREADS 12
+#define NR_KTHREADS 4
+#define NR_WORKERS 3
+
+struct image {
+	Elf64_Ehdr elf;
+	Elf64_Phdr headers[2];
+	Elf64_Dyn dynamic[4];
+	struct {
+		uint32_t head[4];
+		uint64_t bloom;
+		uint32_t bucket, chain;
+	} hash;
+	Elf64_Sym symbols[2];
+	char strings[32];
+	struct wf_inspect inspect;
+	struct wf_inspect_field rows[FAKE_NR];
+	struct wf_inspect_value values[FAKE_NR_VALUES];
+	struct wf_inspect_root roots[3];
+	char runtime[256], table[64], process[64];
+	uint64_t kthread_list[NR_KTHREADS];
+	char kthreads[NR_KTHREADS][256];
+	char workers[NR_WORKERS * 256];
+	char rings[NR_KTHREADS][FAKE_EVENTS * 64 + 64];
+	char threads[NR_THREADS * 512];
+	char stack[4096];
+};
+
+static struct image whole, image;
+static uint64_t state = 88172645463325252u;
+static long nr_shown, nr_cut; /* targets that were not refused, and outputs that lack something */
+
+static uint64_t next_random(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static uint64_t at(const void *member)
+{
+	return BASE + (uint64_t)((const char *)member - (const char *)&whole);
+}
+
+static void put(void *o, enum fake_field f, uint64_t value)
+{
+	fake_put(whole.rows, o, f, value);
+}
+
+/* What the dynamic linker needs to find the one symbol. */
+static void build_object(struct image *i)
+{
+	uint32_t h = 5381;
+
+	for (const char *c = WF_INSPECT_SYMBOL; *c; c++)
+		h = h * 33 + (unsigned char)*c;
+	memcpy(i->elf.e_ident, ELFMAG, SELFMAG);
+	i->elf.e_ident[EI_CLASS] = ELFCLASS64;
+	i->elf.e_phentsize = sizeof(Elf64_Phdr);
+	i->elf.e_phnum = 2;
+	i->elf.e_phoff = offsetof(struct image, headers);
+	i->headers[0] = (Elf64_Phdr){ .p_type = PT_LOAD };
+	i->headers[1] = (Elf64_Phdr){ .p_type = PT_DYNAMIC,
+				      .p_vaddr = offsetof(struct image, dynamic) };
+	i->dynamic[0] = (Elf64_Dyn){ DT_GNU_HASH, { offsetof(struct image, hash) } };
+	i->dynamic[1] = (Elf64_Dyn){ DT_SYMTAB, { offsetof(struct image, symbols) } };
+	i->dynamic[2] = (Elf64_Dyn){ DT_STRTAB, { offsetof(struct image, strings) } };
+	i->hash.head[0] = i->hash.head[1] = i->hash.head[2] = 1;
+	i->hash.bucket = 1;
+	i->hash.chain = h | 1;
+	strcpy(i->strings + 1, WF_INSPECT_SYMBOL);
+	i->symbols[1] = (Elf64_Sym){ .st_name = 1,
+				     .st_shndx = 1,
+				     .st_value = offsetof(struct image, inspect) };
+}
+
+static void build_threads(struct image *i)
+{
+	uint32_t bytes = i->rows[FAKE_THREAD].size;
+
+	put(i->table, FAKE_TABLE_SLOTS, at(i->threads));
+	put(i->table, FAKE_TABLE_OBJECT_BYTES, bytes);
+	put(i->table, FAKE_TABLE_NR_SLOTS, NR_THREADS);
+	for (uint64_t n = 0; n < NR_THREADS; n++) {
+		char *t = i->threads + n * bytes;
+
+		put(t, FAKE_T_TID, 100 + n);
+		put(t, FAKE_T_STATE, n % 8);
+		put(t, FAKE_T_WAIT_KIND, n % 8);
+		put(t, FAKE_T_WAIT_WHAT, n % 3 ? n : at(i->stack));
+		put(t, FAKE_T_WAIT_SINCE, 1000);
+		put(t, FAKE_T_SP, at(i->stack) + 256);
+		put(t, FAKE_T_KTHREAD, at(i->kthreads[n % NR_KTHREADS]));
+		put(t, FAKE_T_NEXT, n ? at(t - bytes) : 0);
+		put(t + i->rows[FAKE_T_TIMER].offset, FAKE_TIMER_ARMED, n & 1);
+		put(t + i->rows[FAKE_T_TIMER].offset, FAKE_TIMER_DEADLINE, n << 40);
+		put(t, FAKE_LX_CHILD_TID, at(i->stack));
+		put(t, FAKE_LX_STACK_LOW, at(i->stack));
+		put(t, FAKE_LX_STACK_HIGH, at(i->stack) + sizeof(i->stack));
+		memcpy(t + i->rows[FAKE_LX_NAME].offset, "name\033[31m\302\233x", 12);
+	}
+}
+
+static void build_image(void)
+{
+	struct image *i = &whole;
+
+	build_object(i);
+	fake_rows(i->rows);
+	memcpy(i->values, fake_values, sizeof(fake_values));
+	i->inspect = (struct wf_inspect){ .magic = WF_INSPECT_MAGIC,
+					  .version = WF_INSPECT_VERSION,
+					  .nr_fields = FAKE_NR,
+					  .nr_values = FAKE_NR_VALUES,
+					  .nr_roots = 3,
+					  .fields = (const void *)at(i->rows),
+					  .values = (const void *)at(i->values),
+					  .roots = (const void *)at(i->roots) };
+	i->roots[0] = (struct wf_inspect_root){ "wf_runtime", (const void *)at(i->runtime) };
+	i->roots[1] = (struct wf_inspect_root){ "wf_thread_table", (const void *)at(i->table) };
+	i->roots[2] = (struct wf_inspect_root){ "lx_process", (const void *)at(i->process) };
+	put(i->runtime, FAKE_RT_STARTED, 1);
+	put(i->runtime, FAKE_RT_NR_WORKERS, NR_WORKERS);
+	put(i->runtime, FAKE_RT_WORKERS, at(i->workers));
+	put(i->runtime, FAKE_RT_NR_KTHREADS, NR_KTHREADS);
+	put(i->runtime, FAKE_RT_KTHREADS, at(i->kthread_list));
+	for (uint64_t n = 0; n < NR_KTHREADS; n++) {
+		char *k = i->kthreads[n], *e = i->rings[n] + i->rows[FAKE_RING_EVENTS].offset;
+
+		i->kthread_list[n] = at(k);
+		put(k, FAKE_K_TID, 500 + n);
+		put(k, FAKE_K_CUR, at(i->threads) + n * i->rows[FAKE_THREAD].size);
+		put(k, FAKE_K_WORKER, at(i->workers));
+		put(k, FAKE_K_RING, at(i->rings[n]));
+		put(i->rings[n], FAKE_RING_NEXT, 20);
+		for (uint64_t x = 0; x < FAKE_EVENTS; x++, e += i->rows[FAKE_EVENT].size) {
+			put(e, FAKE_E_CYCLES, 7 * x + n);
+			put(e, FAKE_E_EVENT, x % 7);
+		}
+	}
+	for (uint64_t n = 0; n < NR_WORKERS; n++) {
+		char *w = i->workers + n * i->rows[FAKE_WORKER].size;
+
+		put(w, FAKE_W_INDEX, n);
+		put(w, FAKE_W_KTHREAD, at(i->kthreads[n]));
+		put(w, FAKE_W_INBOX, at(i->threads));
+	}
+	build_threads(i);
+}
+
+/* The target: what target/target.c is for a real one. */
+
+bool wf_target_fail(struct wf_target *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(t->error, sizeof(t->error), format, args);
+	va_end(args);
+	return false;
+}
+
+size_t wf_target_read_some(const struct wf_target *t, uint64_t address, void *out, size_t bytes)
+{
+	uint64_t offset = address - BASE;
+
+	if (!wf_budget_take(t->budget, bytes) || offset >= sizeof(image))
+		return 0;
+	if (bytes > sizeof(image) - offset)
+		bytes = sizeof(image) - offset;
+	memcpy(out, (const char *)&image + offset, bytes);
+	return bytes;
+}
+
+bool wf_target_read(const struct wf_target *t, uint64_t address, void *out, size_t bytes)
+{
+	return wf_target_read_some(t, address, out, bytes) == bytes;
+}
+
+uint64_t wf_target_pending(const struct wf_target *t)
+{
+	return 0;
+}
+
+const struct wf_target_lwp *wf_target_lwp(const struct wf_target *t, int inner_tid)
+{
+	return inner_tid >= 500 && inner_tid < 500 + (int)t->nr_lwps ? &t->lwps[inner_tid - 500]
+								     : NULL;
+}
+
+/* Names of code are the target's as well. */
+
+static const char bad_name[] = "f\033]0;x\007\302\205\377\"\\";
+
+void wf_unwind_name(struct wf_unwind *u, const struct wf_dump_frame *f, struct wf_unwind_name *out)
+{
+	*out = (struct wf_unwind_name){
+		.function = bad_name, .symbol = bad_name, .object = bad_name, .file = bad_name
+	};
+}
+
+bool wf_unwind_data(struct wf_unwind *u, uint64_t address, const char **out_name,
+		    uint64_t *out_offset)
+{
+	*out_name = bad_name;
+	*out_offset = 1;
+	return true;
+}
+
+/* A few places, most of them in the tables; extreme numbers find more than random ones. */
+static void damage(void)
+{
+	static const uint64_t extreme[] = { 0,
+					    1,
+					    7,
+					    0x7fffff00,
+					    0xffffffff,
+					    0x80000000,
+					    UINT64_MAX,
+					    INT64_MAX,
+					    1ull << 63,
+					    BASE,
+					    BASE + offsetof(struct image, threads),
+					    BASE + sizeof(struct image) - 1 };
+	int nr = (int)(next_random() % 6);
+
+	image = whole;
+	while (nr--) {
+		uint64_t r = next_random(), value = next_random();
+		size_t width = (size_t)1 << (r >> 60 & 3), bound = sizeof(image);
+
+		if (r >> 58 & 1)
+			value = extreme[value % (sizeof(extreme) / sizeof(extreme[0]))];
+		if (r >> 57 & 1)
+			bound = offsetof(struct image, stack);
+		memcpy((char *)&image + r % (bound - width + 1), &value, width);
+	}
+}
+
+/* Only what cannot make a terminal do something: no control characters (C1 neither), and valid UTF-8. */
+static bool is_plain(const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	for (size_t i = 0; i < len; i++) {
+		size_t more = s[i] < 0xc2 ? 0 : s[i] < 0xe0 ? 1 : s[i] < 0xf0 ? 2 : 3;
+
+		if ((s[i] < 0x20 && s[i] != '\n') || s[i] == 0x7f || (s[i] >= 0x80 && !more) ||
+		    (s[i] == 0xc2 && s[i + 1] < 0xa0))
+			return false;
+		while (more--) {
+			if ((s[++i] & 0xc0) != 0x80)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Also that what is missing is said to be. */
+static bool check_printed(bool is_cut)
+{
+	static char text[1 << 20];
+	long len;
+	bool is_good;
+
+	fflush(stdout);
+	len = lseek(STDOUT_FILENO, 0, SEEK_CUR);
+	is_good = len < (long)sizeof(text) - 4 && pread(STDOUT_FILENO, text, (size_t)len, 0) == len;
+	text[is_good ? len : 0] = '\0';
+	is_good = is_good && is_plain(text, (size_t)len);
+	if (is_good && is_cut) {
+		is_good = strstr(text, "Not all was read") || strstr(text, "\"incomplete\": ");
+		nr_cut++;
+	}
+	if (!is_good)
+		fprintf(stderr, "%.*s\n", (int)(len < 4000 ? len : 4000), text);
+	(void)!ftruncate(STDOUT_FILENO, 0);
+	lseek(STDOUT_FILENO, 0, SEEK_SET);
+	return is_good;
+}
+
+static bool look(uint64_t reads)
+{
+	struct wf_target_map map = { .start = BASE,
+				     .end = BASE + sizeof(image),
+				     .path = (char *)"/x/libweft-run.so" };
+	struct wf_target_lwp lwps[2] = {
+		{ .tid = 500, .inner_tid = 500, .regs = { .known = 0x1ffff }, .call = 3 },
+		{ .tid = 501, .inner_tid = 501, .regs = { .known = 0x1ffff }, .call = -1 },
+	};
+	struct wf_budget budget = { .reads = reads, .bytes = 64u << 20, .until_us = INT64_MAX };
+	struct wf_target t = { .pid = 1,
+			       .inner_pid = 1,
+			       .is_core = true,
+			       .budget = &budget,
+			       .maps = &map,
+			       .nr_maps = 1,
+			       .lwps = lwps,
+			       .nr_lwps = 2 };
+	struct wf_threads s = { 0 };
+	struct wf_layout l = { 0 };
+	struct wf_dump_view v = { .target = &t, .layout = &l, .threads = &s };
+	struct wf_dump_frame frames[2] = { { .pc = 1 }, { .pc = 2 } };
+	bool is_good = true;
+
+	memcpy(t.program, bad_name, sizeof(bad_name));
+	if (!wf_layout_read(&l, &t) || !wf_threads_read(&s, &l, &t, 1000, 50))
+		goto out;
+	v.waits = wf_waits_new(&t, &s, &l, NULL);
+	for (size_t i = 0; i < s.nr_threads && i < 4; i++) {
+		s.threads[i].frames = malloc(sizeof(frames));
+		memcpy(s.threads[i].frames, frames, sizeof(frames));
+		s.threads[i].nr_frames = 2;
+	}
+	nr_shown++;
+	for (int way = 0; way < 3; way++) {
+		v.is_grouped = way == 1;
+		if (way == 2)
+			wf_print_json(&v);
+		else
+			wf_print_text(&v);
+		is_good &= check_printed(wf_view_spent(&t));
+	}
+out:
+	wf_waits_free(v.waits);
+	wf_threads_done(&s);
+	wf_layout_done(&l);
+	return is_good;
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	double until = argc > 1 ? now() + atof(argv[1]) : 0;
+	const char *seed = getenv("WEFT_SEED");
+	long rounds = 0;
+	int file = memfd_create("printed", 0);
+
+	if (seed && strtoull(seed, NULL, 0))
+		state = strtoull(seed, NULL, 0);
+	fprintf(stderr, "WEFT_SEED=%llu\n", (unsigned long long)state);
+	if (file < 0 || dup2(file, STDOUT_FILENO) < 0)
+		return 1;
+	build_image();
+	image = whole;
+	if (!look(MANY_READS) || !nr_shown) {
+		fprintf(stderr, "the undamaged target is not shown\n");
+		return 1;
+	}
+	while (until ? now() < until : rounds < ROUNDS) {
+		damage();
+		if (!look(next_random() % 4 ? MANY_READS : next_random() % 300)) {
+			fprintf(stderr,
+				"round %ld: what was printed is not plain text, or does not say that something is missing\n",
+				rounds);
+			return 1;
+		}
+		rounds++;
+	}
+	fprintf(stderr, "%ld damaged targets were looked at, %ld shown, %ld outputs cut\n", rounds,
+		nr_shown, nr_cut);
+	return !nr_cut;
+}
