@@ -359,6 +359,7 @@ static void run(void *arg)
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
 	r->owner = k;
+	wf_rt_name_kthread("weft-ring");
 	/* The bell is set, so its wait ends at once; or is refused by a kernel that knows no such operation. */
 	is_good = make(r);
 	if (is_good) {

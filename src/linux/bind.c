@@ -9,6 +9,7 @@
 #include "linux/calls.h"
 #include "linux/deathsig.h"
 #include "linux/everybody.h"
+#include "linux/names.h"
 
 #include <linux/keyctl.h>
 #include <linux/personality.h>
@@ -27,6 +28,7 @@ static void apply(const struct lx_thread *self)
 {
 	uint32_t binds = wf_load_relaxed(&self->binds);
 
+	lx_names_lend(self);
 	if (binds & LX_BIND_AFFINITY)
 		(void)sys3(__NR_sched_setaffinity, SELF, sizeof(self->affinity), self->affinity);
 	if (binds & LX_BIND_POLICY)

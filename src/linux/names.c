@@ -13,6 +13,7 @@
 #include <linux/fcntl.h>
 #include <linux/memfd.h>
 #include <linux/openat2.h>
+#include <linux/prctl.h>
 #include <linux/stat.h>
 
 #define MAX_OPEN_NAMES 64
@@ -205,6 +206,16 @@ void lx_names_tell_kernel(const struct lx_thread *t)
 		return;
 	(void)sys3(__NR_write, fd, t->name, sizeof(t->name));
 	(void)sys_close((int)fd);
+}
+
+void lx_names_lend(const struct lx_thread *t)
+{
+	char name[sizeof(t->name)] = { 0 };
+
+	if (wf_load_acquire(&wf_rt.is_filtered))
+		return;
+	__builtin_memcpy(name, t->name, sizeof(name) - 1);
+	(void)sys2(__NR_prctl, PR_SET_NAME, name);
 }
 
 long sysc_close_name(struct wf_frame *f)

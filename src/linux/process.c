@@ -30,8 +30,9 @@ WF_NORETURN void wf_arch_gate_leave(struct wf_frame *f);
 /* What a child has of the thread that makes it, where the kernel gives it what our kernel thread has. */
 struct wf_child {
 	uint64_t mask;
-	bool is_ours, is_nice, has_policy;
+	bool is_ours, is_nice, has_policy, has_name;
 	int32_t nice, policy, priority;
+	char name[16];
 };
 
 _Static_assert(sizeof(struct wf_child) <= WF_CHILD_BYTES, "gate.S relies on it");
@@ -40,9 +41,11 @@ static struct wf_child child_of_self(void)
 {
 	const struct lx_thread *self = wf_self_kthread() ? lx_self() : NULL;
 
+	struct wf_child c = { .is_ours = self != NULL };
+
 	if (!self)
-		return (struct wf_child){ 0 };
-	return (struct wf_child){
+		return c;
+	c = (struct wf_child){
 		.mask = self->sig_mask,
 		.is_ours = true,
 		.is_nice = !lx_bind_tid(self) && self->nice != lx.base_nice,
@@ -50,7 +53,11 @@ static struct wf_child child_of_self(void)
 		.nice = self->nice,
 		.policy = (int32_t)lx_sched_plain(self->policy),
 		.priority = self->priority,
+		.has_name = !lx_bind_tid(self) && !wf_load_acquire(&wf_rt.is_filtered),
 	};
+
+	__builtin_memcpy(c.name, self->name, sizeof(c.name) - 1);
+	return c;
 }
 
 /*
@@ -80,6 +87,8 @@ void wf_linux_child_begin(const struct wf_child *c)
 		(void)sys3(__NR_sched_setscheduler, 0, c->policy, &c->priority);
 	if (c->is_nice)
 		(void)sys3(__NR_setpriority, 0, 0, c->nice);
+	if (c->has_name)
+		(void)sys2(__NR_prctl, PR_SET_NAME, c->name);
 	(void)sys_sigprocmask(SIG_SETMASK, &c->mask, NULL);
 }
 

@@ -115,8 +115,11 @@ static long filter(struct wf_frame *f, uint64_t flags, const void *prog)
 	lx_filtered();
 	if (flags & SECCOMP_FILTER_FLAG_TSYNC) { /* as for all threads natively */
 		lx_ring_end();
+		wf_store_release(&wf_rt.is_filtered, true);
 		return lx_raw(f);
 	}
+	if (lx_is_alone())
+		wf_store_release(&wf_rt.is_filtered, true);
 	return lx_is_alone() ? filter_alone(f, flags, prog) : lx_bind_call(f);
 }
 

@@ -13,6 +13,7 @@
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/names.h"
 #include "linux/robust.h"
 
 #include <signal.h>
@@ -71,6 +72,7 @@ static void stop_process(int sig)
 /* The kernel performs it: unblocked here for an instant, raised for this very kernel thread. */
 void lx_signal_default_action(int sig, struct wf_siginfo *info)
 {
+	const struct wf_kthread *k = wf_self_kthread();
 	struct sys_sigaction dfl = { 0 };
 	uint64_t set = lx_bit(sig);
 
@@ -79,6 +81,8 @@ void lx_signal_default_action(int sig, struct wf_siginfo *info)
 		stop_process(sig);
 		return;
 	}
+	if (k && k->cur && !lx_bind_tid(lx_of(k->cur)))
+		lx_names_lend(lx_of(k->cur));
 	lx_robust_walk_all(lx_futex_owner_died);
 	lx_ending_record();
 	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info) < 0)

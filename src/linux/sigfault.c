@@ -7,6 +7,8 @@
  */
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "linux/bind.h"
+#include "linux/names.h"
 #include "linux/overflow.h"
 
 #include <signal.h>
@@ -111,7 +113,9 @@ static void end_by_fault(int sig, const struct lx_thread *t, const struct wf_sig
 	const uint64_t all = ~0ull;
 	struct lx_overflow o;
 
-	open_faults(); /* one in what we read and write comes here again */
+	open_faults();            /* one in what we read and write comes here again */
+	if (t && !lx_bind_tid(t)) /* that one has its name, and maybe a filter */
+		lx_names_lend(t);
 	if (lx_ending_begin()) {
 		if (t && lx_overflow_find(&o, t, info, uc))
 			say_overflow(&o);

@@ -44,6 +44,7 @@ static void poll_beside(void *arg)
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
 	k->is_poller = true;
+	wf_rt_name_kthread("weft-poll");
 	ask_for_short_slices();
 	wf_store_release(&wf_rt.poller.kthread, k);
 	for (;;) {

@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "arch/x86_64/sigframe.h"
 #include "base/die.h"
+#include "base/fmt.h"
 #include "sched/park.h"
 #include "sched/rescue.h"
 
@@ -21,6 +22,8 @@ struct wf_runtime wf_rt = { .slice_ns = WF_SLICE_NS, .vtime_per_cycle = VTIME_PE
 
 #define MADV_NOHUGEPAGE 15
 #define MADV_GUARD_INSTALL 102
+#define PR_SET_NAME 15
+#define PR_GET_NAME 16
 
 /*
  * The kernel joins no neighbour to a mapping that has another flag than the neighbour. A debugger that writes a core
@@ -328,6 +331,20 @@ bool wf_rt_spawn_helper(void (*loop)(void *), void *arg)
 	return false;
 }
 
+void wf_rt_name_kthread(const char *role)
+{
+	char name[sizeof(wf_rt.name)];
+	struct wf_fmt f;
+
+	if (wf_load_acquire(&wf_rt.is_filtered))
+		return;
+	wf_fmt_init(&f, name, sizeof(name));
+	wf_fmt_str(&f, role);
+	wf_fmt_str(&f, ":");
+	wf_fmt_str(&f, wf_rt.name);
+	(void)sys2(__NR_prctl, PR_SET_NAME, name);
+}
+
 void wf_rt_door_kicked(void)
 {
 	if (wf_load_relaxed(&wf_rt.door_wakes) && wf_exchange(&wf_rt.door_wakes, 0u))
@@ -450,6 +467,7 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 	}
 	door->is_door = true;
 	door->tid = (int)sys0(__NR_gettid);
+	(void)sys2(__NR_prctl, PR_GET_NAME, wf_rt.name);
 	door->tls = wf_arch_get_tls();
 	wf_rt.door = door;
 	t->tls = door->tls;

@@ -55,8 +55,10 @@ struct wf_width {
 };
 
 struct wf_runtime {
-	uint32_t started;             /* (a) */
-	int pid;                      /* (p) */
+	uint32_t started; /* (a) */
+	int pid;          /* (p) */
+	char name[16];    /* (p) of the program, as the kernel has it */
+	bool is_filtered; /* (a) a filter of the program's judges our own calls: no names any more */
 	uint32_t nr_workers;          /* (p) */
 	struct wf_worker *workers;    /* (p) */
 	struct wf_kthread **kthreads; /* (a) filled in order, never removed */
@@ -180,6 +182,8 @@ void wf_rt_make_vacant(struct wf_worker *w);
 void wf_rt_leave_vacant(struct wf_worker *w);
 struct wf_worker *wf_rt_take_vacant(void);
 void wf_rt_add_spare(struct wf_kthread *k);
+/* What ps(1), top(1) and perf(1) show of the calling kernel thread, which is ours: role:program. By itself. */
+void wf_rt_name_kthread(const char *role);
 /* k waits as a spare for long. True: others are enough, it ends. */
 bool wf_rt_retire_spare(struct wf_kthread *k);
 /* wf_rt.io->poll(), counted. */

@@ -9,6 +9,7 @@
 #include "sched/worker.h"
 #include "arch/arch.h"
 #include "base/die.h"
+#include "base/fmt.h"
 #include "sched/bind.h"
 #include "sched/direct.h"
 #include "sched/park.h"
@@ -508,14 +509,28 @@ static void run_bound(struct wf_kthread *k)
 	wf_arch_switch(&k->loop_sp, t->sp);
 }
 
+/* By number of the kernel thread: it carries now this worker and now that one, or waits for one. */
+static void name_carrier(const struct wf_kthread *k)
+{
+	char role[16];
+	struct wf_fmt f;
+
+	wf_fmt_init(&f, role, sizeof(role));
+	wf_fmt_str(&f, "weft/");
+	wf_fmt_u64(&f, k->index);
+	wf_rt_name_kthread(role);
+}
+
 void wf_worker_loop(void *arg)
 {
 	struct wf_kthread *k = arg;
 
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
-	if (!k->bound)
+	if (!k->bound) { /* that one has the name of its thread, which made it */
+		name_carrier(k);
 		wf_peer_watch(k);
+	}
 	for (;;) {
 		struct wf_thread *t;
 

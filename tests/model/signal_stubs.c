@@ -4,6 +4,7 @@
 #include "linux/calls.h"
 #include "linux/credentials.h"
 #include "linux/everybody.h"
+#include "linux/names.h"
 #include "linux/overflow.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
@@ -79,6 +80,10 @@ void lx_timer_cpu_expired(int timer_id)
 }
 
 void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid))
+{
+}
+
+void lx_names_lend(const struct lx_thread *t)
 {
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define NR_AT_ONCE 20
@@ -100,6 +101,7 @@ static void *dies(void *arg)
 		{ "hup", SIGHUP },   { "usr1", SIGUSR1 }, { "sent-segv", SIGSEGV },
 	};
 
+	prctl(PR_SET_NAME, "dying");
 	if (strcmp(how, "all") == 0) {
 		pthread_barrier_wait(&barrier);
 		write_nowhere();

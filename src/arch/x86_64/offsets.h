@@ -34,7 +34,7 @@
 #define WF_FRAME_NEXT 120
 #define WF_FRAME_BYTES 128
 #define WF_FRAME_KEEPS_BIT 63 /* of resume, until C code has seen it */
-#define WF_CHILD_BYTES 32     /* below the frame on the stack of a child: struct wf_child */
+#define WF_CHILD_BYTES 48     /* below the frame on the stack of a child: struct wf_child */
 
 #define WF_RED_ZONE 128
 
