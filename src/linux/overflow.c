@@ -8,6 +8,7 @@
  * of the stack a frame that begins on it is asked for, or a stack pointer where there is no memory.
  */
 #include "linux/overflow.h"
+#include "linux/bind.h"
 
 #include <linux/resource.h>
 #include <signal.h>
@@ -69,7 +70,7 @@ static bool find_on_main(struct lx_overflow *o)
 
 	o->stack = LX_OVERFLOW_MAIN;
 	o->high = lx_config.main_stack_top;
-	if (o->uc->reg[WF_UC_RSP] >= o->high || o->addr >= o->high ||
+	if (o->uc->reg[WF_UC_RSP] >= o->high || o->addr >= o->high || !o->may_ask ||
 	    sys4(__NR_prlimit64, 0, RLIMIT_STACK, NULL, &limit) < 0)
 		return false;
 	if (limit.rlim_cur >= o->high) {
@@ -106,6 +107,8 @@ bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
 	const struct wf_stack_t *s = &t->altstack;
 
 	*out = (struct lx_overflow){ .t = t, .uc = uc, .addr = info->fault.addr };
+	out->may_ask = !(wf_load_relaxed(&t->binds) & LX_BIND_STATE) &&
+		       !wf_load_acquire(&wf_rt.is_filtered);
 	if (info->signo != SIGSEGV || uc->reg[WF_UC_TRAPNO] != TRAP_PAGE_FAULT ||
 	    uc->reg[WF_UC_ERR] & PAGE_FAULT_FETCH || sp > out->addr + REACH_BYTES)
 		return false;
@@ -116,9 +119,13 @@ bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
 	return t == lx.main ? find_on_main(out) : find_on_thread(out);
 }
 
-bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act, uintptr_t sp)
+bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act,
+			  const struct wf_ucontext *uc)
 {
+	const uintptr_t sp = uc->reg[WF_UC_RSP];
+
 	if (act->flags & SA_ONSTACK && t->altstack.size && !lx_is_on_alternate(&t->altstack, sp))
 		return true;
-	return is_readable(sp - WF_RED_ZONE - sizeof(struct wf_sigframe));
+	return is_readable(sp - WF_RED_ZONE - sizeof(struct wf_sigframe) -
+			   wf_sigframe_fp_bytes(uc));
 }

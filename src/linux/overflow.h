@@ -22,6 +22,7 @@ struct lx_overflow {
 	uintptr_t addr;
 	uintptr_t low, high; /* of the stack, without guard; low 0: without limit */
 	enum lx_overflow_stack stack;
+	bool may_ask;     /* the kernel: no filter of the program's could kill for it */
 	bool is_probable; /* it went past the guard, as a large alloca() does */
 };
 
@@ -29,7 +30,8 @@ struct lx_overflow {
 bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
 		      const struct wf_siginfo *info, const struct wf_ucontext *uc);
 
-/* A handler that is entered at sp finds room: on an alternate stack, or because it is no overflow after all. */
-bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act, uintptr_t sp);
+/* A handler that is entered at uc finds room: on an alternate stack, or because it is no overflow after all. */
+bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act,
+			  const struct wf_ucontext *uc);
 
 #endif

@@ -137,7 +137,7 @@ static void end_by_fault(int sig, const struct lx_thread *t, const struct wf_sig
 static bool has_no_room(struct lx_thread *t, const struct sys_sigaction *act,
 			const struct wf_siginfo *info, const struct wf_ucontext *uc)
 {
-	const bool has_room = lx_overflow_has_room(t, act, uc->reg[WF_UC_RSP]);
+	const bool has_room = lx_overflow_has_room(t, act, uc);
 	struct lx_overflow o;
 
 	if ((has_room && !lx_config.always_says_overflow) || !lx_overflow_find(&o, t, info, uc))

@@ -26,6 +26,7 @@ struct frame {
 };
 
 static struct frame frames[MAX_KEPT];
+static bool may_ask; /* see struct lx_overflow */
 
 struct walk {
 	const struct lx_overflow *o;
@@ -44,7 +45,7 @@ static uintptr_t function_of(uintptr_t pc)
 	struct wf_symbol s;
 
 	if (f->pc != pc) {
-		if (!wf_symbols_find(pc, &s))
+		if (!wf_symbols_find(pc, may_ask, &s))
 			return 0;
 		*f = (struct frame){ pc, s.start ? s.start : pc };
 	}
@@ -168,7 +169,7 @@ static void put_function(struct wf_fmt *f, uintptr_t pc)
 {
 	struct wf_symbol s;
 
-	if (!wf_symbols_find(pc, &s))
+	if (!wf_symbols_find(pc, may_ask, &s))
 		wf_fmt_hex(f, pc);
 	else if (s.name[0])
 		wf_fmt_str(f, s.name);
@@ -279,7 +280,7 @@ static void put_fault(struct wf_fmt *f, const struct lx_overflow *o)
 	wf_fmt_str(f, reg[WF_UC_ERR] & PAGE_FAULT_WRITE ? "weft:   write to " : "weft:   read of ");
 	wf_fmt_hex(f, o->addr);
 	wf_fmt_str(f, " at ");
-	if (wf_symbols_find(pc, &s)) {
+	if (wf_symbols_find(pc, may_ask, &s)) {
 		put_place(f, &s);
 		wf_fmt_str(f, s.name[0] ? " " : "");
 		wf_fmt_str(f, s.name);
@@ -330,22 +331,29 @@ static void put_advice(struct wf_fmt *f, const struct lx_overflow *o)
 	}
 	if (!o->low)
 		return;
-	(void)sys4(__NR_prlimit64, 0, RLIMIT_STACK, NULL, &limit);
+	if (may_ask)
+		(void)sys4(__NR_prlimit64, 0, RLIMIT_STACK, NULL, &limit);
 	is_limited = limit.rlim_cur != RLIM64_INFINITY;
 	usual = is_limited ? WF_ALIGN_UP(limit.rlim_cur, WF_PAGE) : NO_LIMIT_BYTES;
 	wf_fmt_str(f, "weft:   try a larger one: ");
-	if (o->stack == LX_OVERFLOW_THREAD && usual != bytes) {
-		wf_fmt_str(f, "pthread_attr_setstacksize(); the program chose this size itself\n");
-		return;
+	if (o->stack == LX_OVERFLOW_THREAD) {
+		wf_fmt_str(f, "pthread_attr_setstacksize()");
+		if (may_ask && usual != bytes) {
+			wf_fmt_str(f, "; the program chose this size itself\n");
+			return;
+		}
+		wf_fmt_str(f, ", ");
 	}
-	if (o->stack == LX_OVERFLOW_THREAD)
-		wf_fmt_str(f, "pthread_attr_setstacksize(), ");
-	wf_fmt_str(f, "ulimit -s (now ");
-	if (is_limited)
-		put_size(f, limit.rlim_cur);
-	else
-		wf_fmt_str(f, "unlimited");
-	wf_fmt_str(f, ") or weft run --stack-size ");
+	wf_fmt_str(f, "ulimit -s");
+	if (may_ask) {
+		wf_fmt_str(f, " (now ");
+		if (is_limited)
+			put_size(f, limit.rlim_cur);
+		else
+			wf_fmt_str(f, "unlimited");
+		wf_fmt_str(f, ")");
+	}
+	wf_fmt_str(f, " or weft run --stack-size ");
 	put_bytes(f, bytes * LARGER, "M", "K");
 	wf_fmt_str(f, "\n");
 }
@@ -355,6 +363,7 @@ void wf_overflow_report(const struct lx_overflow *o)
 	static char text[TEXT_BYTES];
 	struct wf_fmt f;
 
+	may_ask = o->may_ask;
 	wf_fmt_init(&f, text, sizeof(text));
 	put_head(&f, o);
 	put_fault(&f, o);

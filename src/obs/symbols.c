@@ -50,7 +50,7 @@ static const char *base_of(const char *path)
 	return base;
 }
 
-static void name_module(char *dst, const char *name)
+static void name_module(char *dst, const char *name, bool may_ask)
 {
 	static char path[PATH_MAX]; /* the program ends: on whatever small stack that is */
 	size_t n = 0;
@@ -59,9 +59,14 @@ static void name_module(char *dst, const char *name)
 		n++;
 	path[n] = '\0';
 	if (!n) { /* the program itself */
-		long len = sys3(__NR_readlink, "/proc/self/exe", path, sizeof(path) - 1);
+		long len = may_ask ? sys3(__NR_readlink, "/proc/self/exe", path, sizeof(path) - 1)
+				   : 0;
 
 		path[len > 0 ? len : 0] = '\0';
+		if (len <= 0) {
+			copy_name(dst, (uintptr_t) "program");
+			return;
+		}
 	}
 	copy_name(dst, (uintptr_t)base_of(path));
 }
@@ -144,7 +149,7 @@ static void find_function(uintptr_t base, const void *dynamic, struct wf_symbol 
 	}
 }
 
-bool wf_symbols_find(uintptr_t addr, struct wf_symbol *out)
+bool wf_symbols_find(uintptr_t addr, bool may_ask, struct wf_symbol *out)
 {
 	struct wf_modules_place m;
 
@@ -157,7 +162,7 @@ bool wf_symbols_find(uintptr_t addr, struct wf_symbol *out)
 	if (!wf_modules_at(addr, &m))
 		return false;
 	out->offset = addr - m.base;
-	name_module(out->module, m.name);
+	name_module(out->module, m.name, may_ask);
 	find_function(m.base, m.dynamic, out);
 	return true;
 }

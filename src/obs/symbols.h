@@ -19,8 +19,8 @@ struct wf_symbol {
 	uintptr_t start;                    /* of the function; 0 without a name */
 };
 
-/* False: in no module that is known. */
-bool wf_symbols_find(uintptr_t addr, struct wf_symbol *out);
+/* False: in no module that is known. may_ask: the kernel, for the name of the program's file. */
+bool wf_symbols_find(uintptr_t addr, bool may_ask, struct wf_symbol *out);
 
 /* Text of the program's, without what would disturb a terminal. */
 void wf_symbols_clean(char *text);

@@ -106,7 +106,8 @@ bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
 	return false;
 }
 
-bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act, uintptr_t sp)
+bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act,
+			  const struct wf_ucontext *uc)
 {
 	return true;
 }

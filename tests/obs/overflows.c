@@ -5,14 +5,18 @@
  * Run by: test_overflow.py, natively and under weft. Its functions are exported, so that a report can name them.
  */
 #include <alloca.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline, noclone, visibility("default")))
@@ -97,6 +101,23 @@ static void handle(int sig, void (*handler)(int), bool is_elsewhere)
 	sigaction(sig, &act, NULL);
 }
 
+/* Kills for what a report might ask the kernel: readlink(2) and prlimit(2). */
+static void filter(void)
+{
+	static struct sock_filter rows[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_readlink, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prlimit64, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	static const struct sock_fprog program = { sizeof(rows) / sizeof(rows[0]), rows };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		exit(HANDLED);
+}
+
 /* A guard that the kernel keeps inside a mapping: this stack's begins below it. */
 static bool has_inner_guard(void)
 {
@@ -136,6 +157,8 @@ static void *recurses(void *arg)
 		handle(SIGUSR1, handler_recurses, false);
 		raise(SIGUSR1);
 	}
+	if (strcmp(kind, "filtered") == 0)
+		filter();
 	if (strcmp(kind, "own-handler") == 0)
 		handle(SIGSEGV, handler_ends, true);
 	if (strcmp(kind, "no-room") == 0)

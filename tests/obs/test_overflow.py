@@ -99,6 +99,16 @@ class Tests:
         self.tell(done.returncode == -signal.SIGSEGV and "weft" not in done.stderr,
                   "a wild pointer is no overflow", done.stderr)
 
+    def filtered(self):
+        what = "a report asks nothing that a filter may kill for"
+        native = self.native(self.program, "filtered")
+        if native.returncode == 7:
+            return self.skip(what, "no seccomp filters here")
+        done = self.run(self.program, "filtered")
+        self.tell(done.returncode == native.returncode == -signal.SIGSEGV
+                  and done.stderr.count("has overflowed") == 1 and "program+0x" in done.stderr
+                  and "ulimit -s or weft run" in done.stderr, what, f"{done.returncode} {done.stderr}")
+
     def region(self):
         done = self.run(self.program, "region")
         if "guard: inner" not in done.stderr:
@@ -144,7 +154,7 @@ class Tests:
 def main():
     t = Tests(*map(os.path.abspath, sys.argv[1:3]))
     usual = ["deep x [0-9]{2,}"]
-    print("1..22")
+    print("1..23")
     with tempfile.TemporaryDirectory(prefix="weft-overflow-") as d:
         os.chdir(d)  # where a core may go
         t.kind("thread", "64", bytes_kib=64, calls=usual)
@@ -162,6 +172,7 @@ def main():
         t.tell(done.stderr.count("has overflowed") == 1, "of many at once one is reported", done.stderr)
         t.stack_size()
         t.own_handler()
+        t.filtered()
         t.region()
         t.sanitizer(d)
         t.ruby()
