@@ -468,7 +468,9 @@ bool wf_modules_at(uintptr_t addr, struct wf_modules_place *out)
 			return false;
 		if (addr < m.lo || addr >= m.hi)
 			continue;
-		*out = (struct wf_modules_place){ .base = m.base, .dynamic = m.dynamic };
+		*out = (struct wf_modules_place){
+			.base = m.base, .lo = m.lo, .hi = m.hi, .dynamic = m.dynamic
+		};
 		if (wf_arch_copy(&map, m.map, sizeof(map)) == 0)
 			out->name = map.l_name;
 		return true;

@@ -44,7 +44,7 @@ int wf_modules_patch_all(void);
 
 /* A module that is loaded, as the loader has it. What the pointers lead to may be gone. */
 struct wf_modules_place {
-	uintptr_t base;
+	uintptr_t base, lo, hi;
 	const void *dynamic;
 	const char *name; /* NULL or "": the program itself */
 };

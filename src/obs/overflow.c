@@ -10,13 +10,18 @@
 #include "obs/symbols.h"
 
 #include <linux/resource.h>
+#include <linux/poll.h>
 
 #define TEXT_BYTES 3072
+#define CALLS_BYTES 1200
+#define PATIENCE_MS                                                                                \
+	1000 /* with a reader of standard error who is slow; the others must be able to die */
 #define MAX_KEPT 512u              /* frames that are looked at for what repeats itself */
 #define MAX_PREFIX 32u             /* calls before that, inside malloc() say */
 #define MAX_PERIOD 16u             /* functions that call one another in turn */
 #define MAX_SHOWN 12u              /* frames after it, or without any */
 #define MAX_SKIPPED 1024u          /* words of the stack that are searched for a frame */
+#define MAX_LOOKUPS 512u           /* of a place's function */
 #define MAX_KNOWN 64u              /* places whose function is remembered */
 #define NO_LIMIT_BYTES (2ul << 20) /* libc's stacks where the limit is "unlimited" */
 #define LARGER 4ul                 /* times as large: what is proposed */
@@ -32,21 +37,25 @@ struct walk {
 	const struct lx_overflow *o;
 	uint64_t fp;
 	uint32_t nr_read, nr_kept; /* frames that frame_at() has read, and of them in frames */
-	struct frame last;         /* of those that were read */
+	uintptr_t last;            /* of those that were read: where it goes on */
 	bool has_gap;              /* between the first two */
 };
 
 /* --- calls --- */
 
+/* A large table of symbols takes a millisecond to look through: where that was done too often, each place is its own. */
 static uintptr_t function_of(uintptr_t pc)
 {
 	static struct frame known[MAX_KNOWN];
+	static uint32_t nr_lookups;
 	struct frame *f = &known[pc / 2 % MAX_KNOWN];
 	struct wf_symbol s;
 
 	if (f->pc != pc) {
-		if (!wf_symbols_find(pc, may_ask, &s))
-			return 0;
+		if (nr_lookups == MAX_LOOKUPS)
+			return pc;
+		nr_lookups++;
+		(void)wf_symbols_find(pc, may_ask, &s);
 		*f = (struct frame){ pc, s.start ? s.start : pc };
 	}
 	return f->function;
@@ -63,16 +72,14 @@ static uintptr_t original(uintptr_t pc)
 static bool read_caller(struct walk *w)
 {
 	uint64_t pair[2];
-	uintptr_t sp = w->o->uc->reg[WF_UC_RSP], function;
+	uintptr_t sp = w->o->uc->reg[WF_UC_RSP];
 
 	if (w->fp % sizeof(w->fp) || w->fp < w->o->low || w->fp < sp ||
 	    w->fp + sizeof(pair) > w->o->high ||
-	    wf_arch_copy(pair, (const void *)w->fp, sizeof(pair)) < 0)
+	    wf_arch_copy(pair, (const void *)w->fp, sizeof(pair)) < 0 ||
+	    !wf_symbols_is_code(pair[1]))
 		return false;
-	function = function_of(pair[1]);
-	if (!function)
-		return false;
-	w->last = (struct frame){ pair[1], function };
+	w->last = pair[1];
 	w->fp = pair[0] > w->fp ? pair[0] : 0;
 	return true;
 }
@@ -99,14 +106,14 @@ static bool skip_to_frame(struct walk *w)
 static void keep_callers(struct walk *w)
 {
 	while (w->nr_kept < MAX_KEPT && read_caller(w))
-		frames[w->nr_kept++] = w->last;
+		frames[w->nr_kept++] = (struct frame){ w->last, function_of(w->last) };
 }
 
 /* Frame i, in order from those that are kept on. */
-static bool frame_at(struct walk *w, uint32_t i, struct frame *out)
+static bool frame_at(struct walk *w, uint32_t i, uintptr_t *out_pc)
 {
 	if (i < w->nr_kept) {
-		*out = frames[i];
+		*out_pc = frames[i].pc;
 		return true;
 	}
 	while (w->nr_read <= i) {
@@ -114,16 +121,16 @@ static bool frame_at(struct walk *w, uint32_t i, struct frame *out)
 			return false;
 		w->nr_read++;
 	}
-	*out = w->last;
+	*out_pc = w->last;
 	return true;
 }
 
 static void begin_walk(struct walk *w, const struct lx_overflow *o)
 {
-	uintptr_t pc = original(o->uc->reg[WF_UC_RIP]), function = function_of(pc);
+	uintptr_t pc = original(o->uc->reg[WF_UC_RIP]);
 
 	*w = (struct walk){ .o = o, .fp = o->uc->reg[WF_UC_RBP], .nr_kept = 1 };
-	frames[0] = (struct frame){ pc, function ? function : pc };
+	frames[0] = (struct frame){ pc, function_of(pc) };
 	keep_callers(w);
 	if (w->nr_kept < 3 && skip_to_frame(w)) {
 		w->has_gap = true;
@@ -189,11 +196,14 @@ static void put_frame(struct wf_fmt *f, const struct walk *w, uint32_t i, uintpt
 static uint32_t put_repetition(struct wf_fmt *f, struct walk *w, uint32_t from, uint32_t period)
 {
 	uint32_t end = from + period;
-	struct frame frame;
+	uintptr_t pc;
 
-	while (frame_at(w, end, &frame) &&
-	       frame.function == frames[from + (end - from) % period].function)
-		end++;
+	for (; frame_at(w, end, &pc); end++) {
+		const struct frame *expected = &frames[from + (end - from) % period];
+
+		if (pc != expected->pc && function_of(pc) != expected->function)
+			break;
+	}
 	for (uint32_t i = from; i < from + period; i++)
 		put_frame(f, w, i, frames[i].pc);
 	wf_fmt_str(f, period > 1 ? " in turn, x " : " x ");
@@ -204,7 +214,7 @@ static uint32_t put_repetition(struct wf_fmt *f, struct walk *w, uint32_t from, 
 static void put_calls(struct wf_fmt *f, const struct lx_overflow *o)
 {
 	uint32_t from = 0, period = 0, next = 0, shown = 0;
-	struct frame frame;
+	uintptr_t pc;
 	struct walk w;
 
 	begin_walk(&w, o);
@@ -218,12 +228,12 @@ static void put_calls(struct wf_fmt *f, const struct lx_overflow *o)
 			put_frame(f, &w, next, frames[next].pc);
 		next = put_repetition(f, &w, from, period);
 	}
-	for (; frame_at(&w, next, &frame); next++) {
+	for (; frame_at(&w, next, &pc); next++) {
 		if (shown++ == MAX_SHOWN) {
 			wf_fmt_str(f, ", ...");
 			return;
 		}
-		put_frame(f, &w, next, frame.pc);
+		put_frame(f, &w, next, pc);
 	}
 }
 
@@ -273,6 +283,7 @@ static void put_head(struct wf_fmt *f, const struct lx_overflow *o)
 
 static void put_fault(struct wf_fmt *f, const struct lx_overflow *o)
 {
+	struct wf_fmt calls; /* leaves room for the rest */
 	const uint64_t *reg = o->uc->reg;
 	uintptr_t pc = original(reg[WF_UC_RIP]);
 	struct wf_symbol s;
@@ -289,7 +300,9 @@ static void put_fault(struct wf_fmt *f, const struct lx_overflow *o)
 	}
 	wf_fmt_str(f, ", sp ");
 	wf_fmt_hex(f, reg[WF_UC_RSP]);
-	put_calls(f, o);
+	calls = (struct wf_fmt){ f->buf, f->len, WF_MIN(f->cap, f->len + CALLS_BYTES) };
+	put_calls(&calls, o);
+	f->len = calls.len;
 	wf_fmt_str(f, "\n");
 }
 
@@ -361,6 +374,7 @@ static void put_advice(struct wf_fmt *f, const struct lx_overflow *o)
 void wf_overflow_report(const struct lx_overflow *o)
 {
 	static char text[TEXT_BYTES];
+	struct pollfd to = { .fd = 2, .events = POLLOUT };
 	struct wf_fmt f;
 
 	may_ask = o->may_ask;
@@ -369,5 +383,6 @@ void wf_overflow_report(const struct lx_overflow *o)
 	put_fault(&f, o);
 	put_registers(&f, o->uc->reg);
 	put_advice(&f, o);
-	(void)sys_write(2, text, f.len);
+	if (!may_ask || sys3(__NR_poll, &to, 1, PATIENCE_MS) > 0)
+		(void)sys_write(2, text, f.len);
 }

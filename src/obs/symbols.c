@@ -149,6 +149,15 @@ static void find_function(uintptr_t base, const void *dynamic, struct wf_symbol 
 	}
 }
 
+bool wf_symbols_is_code(uintptr_t addr)
+{
+	static struct wf_modules_place last; /* most are in the same one */
+
+	if (addr >= last.lo && addr < last.hi)
+		return true;
+	return wf_in_own_text(addr) || wf_modules_at(addr, &last);
+}
+
 bool wf_symbols_find(uintptr_t addr, bool may_ask, struct wf_symbol *out)
 {
 	struct wf_modules_place m;

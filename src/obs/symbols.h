@@ -19,6 +19,9 @@ struct wf_symbol {
 	uintptr_t start;                    /* of the function; 0 without a name */
 };
 
+/* It lies in a module. Cheap. */
+bool wf_symbols_is_code(uintptr_t addr);
+
 /* False: in no module that is known. may_ask: the kernel, for the name of the program's file. */
 bool wf_symbols_find(uintptr_t addr, bool may_ask, struct wf_symbol *out);
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -101,6 +102,32 @@ static void handle(int sig, void (*handler)(int), bool is_elsewhere)
 	sigaction(sig, &act, NULL);
 }
 
+/* From high up on the stack: a wild pointer that happens to lead there. */
+static void write_into_guard(void)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t bytes;
+
+	if (pthread_getattr_np(pthread_self(), &attr) || pthread_attr_getstack(&attr, &low, &bytes))
+		exit(2);
+	((volatile char *)low)[-8] = 1;
+}
+
+static void overflow_signal_stack(void)
+{
+	const size_t bytes = sizeof(signal_stack), guard = 64 << 10;
+	char *p = mmap(NULL, bytes + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+	stack_t s = { .ss_sp = p + guard, .ss_size = bytes };
+	struct sigaction act = { .sa_handler = handler_recurses, .sa_flags = SA_ONSTACK };
+
+	if (p == MAP_FAILED || mprotect(p, guard, PROT_NONE) || sigaltstack(&s, NULL) ||
+	    sigaction(SIGUSR1, &act, NULL))
+		exit(2);
+	raise(SIGUSR1);
+}
+
 /* Kills for what a report might ask the kernel: readlink(2) and prlimit(2). */
 static void filter(void)
 {
@@ -159,6 +186,10 @@ static void *recurses(void *arg)
 	}
 	if (strcmp(kind, "filtered") == 0)
 		filter();
+	if (strcmp(kind, "guard") == 0)
+		write_into_guard();
+	if (strcmp(kind, "signal-stack") == 0)
+		overflow_signal_stack();
 	if (strcmp(kind, "own-handler") == 0)
 		handle(SIGSEGV, handler_ends, true);
 	if (strcmp(kind, "no-room") == 0)

@@ -95,9 +95,24 @@ class Tests:
         done = self.run(self.program, "own-handler", WEFT_OVERFLOW="always")
         self.tell(done.returncode == 7 and done.stderr.count("has overflowed") == 1,
                   "WEFT_OVERFLOW=always says it before that handler runs", done.stderr)
-        done = self.run(self.program, "wild", WEFT_OVERFLOW="always")
-        self.tell(done.returncode == -signal.SIGSEGV and "weft" not in done.stderr,
-                  "a wild pointer is no overflow", done.stderr)
+        for kind in ("wild", "guard"):
+            done = self.run(self.program, kind, "256", WEFT_OVERFLOW="always")
+            self.tell(done.returncode == -signal.SIGSEGV and "weft" not in done.stderr,
+                      f"a wild pointer is no overflow: {kind}", done.stderr)
+
+    def full_pipe(self):
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while True:
+                os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        done = subprocess.run([self.weft, "run", "--", self.program, "thread", "64"], stderr=writer, timeout=LIMIT_S,
+                              check=False)
+        self.tell(done.returncode == -signal.SIGSEGV, "a standard error that nobody reads keeps nobody alive")
+        os.close(reader)
+        os.close(writer)
 
     def filtered(self):
         what = "a report asks nothing that a filter may kill for"
@@ -154,7 +169,7 @@ class Tests:
 def main():
     t = Tests(*map(os.path.abspath, sys.argv[1:3]))
     usual = ["deep x [0-9]{2,}"]
-    print("1..23")
+    print("1..26")
     with tempfile.TemporaryDirectory(prefix="weft-overflow-") as d:
         os.chdir(d)  # where a core may go
         t.kind("thread", "64", bytes_kib=64, calls=usual)
@@ -172,6 +187,8 @@ def main():
         t.tell(done.stderr.count("has overflowed") == 1, "of many at once one is reported", done.stderr)
         t.stack_size()
         t.own_handler()
+        t.kind("signal-stack", bytes_kib=64, calls=usual, advice="sigaltstack()")
+        t.full_pipe()
         t.filtered()
         t.region()
         t.sanitizer(d)
