@@ -198,8 +198,17 @@ static long long find_least(struct sys_quota *q, const char *controller,
 	bool is_v1 = false;
 	size_t top, end;
 
-	if (!find_group(q, controller, &is_v1) || !find_mount(q, controller, is_v1))
+	if (!find_group(q, controller, &is_v1))
 		return -1;
+	if (!find_mount(q, controller, is_v1)) {
+		/* The usual place: the list of mounts may be longer than our room. */
+		join(q->mount, sizeof(q->mount), "/sys/fs/cgroup", "");
+		if (is_v1) {
+			join(q->text, sizeof(q->text), "/", controller);
+			join(q->mount, sizeof(q->mount), "/sys/fs/cgroup", q->text);
+		}
+		q->root[0] = '\0';
+	}
 	below = q->group;
 	top = length(q->root);
 	if (begins(below, q->root) && (below[top] == '/' || !below[top]))

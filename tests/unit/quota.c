@@ -93,6 +93,17 @@ TEST(a_container_sees_its_group_as_the_root)
 		 3000);
 }
 
+TEST(without_a_list_of_mounts_it_is_the_usual_place)
+{
+	const char *where;
+
+	CHECK_EQ(FIND(GROUP("0::/a\n"), { "/sys/fs/cgroup/a/cpu.max", "300000 100000\n" }), 3000);
+	CHECK_EQ(FIND(GROUP("3:cpu:/a\n"), MOUNTS("31 20 0:28 / /x rw - cgroup2 cgroup2 rw\n"),
+		      { "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n" },
+		      { "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n" }),
+		 2000);
+}
+
 TEST(what_cannot_be_read_does_not_limit)
 {
 	const char *where;
