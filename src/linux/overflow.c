@@ -5,7 +5,7 @@
  * libc hands clone() a stack with its guard, so a fault between the stack's low end and the first page that can be read
  * is one in the guard, whether mprotect() or MADV_GUARD_INSTALL made it. Without a guard, and with a frame that is larger
  * than it, the fault is below, and so is the stack pointer. A coroutine's stack may lie there, too: past the neighbourhood
- * of the stack a frame that begins on it is asked for, or a stack pointer where there is no memory.
+ * of the stack a frame that begins on it is asked for, or a stack pointer far from any memory.
  */
 #include "linux/overflow.h"
 #include "linux/bind.h"
@@ -30,6 +30,15 @@ static bool is_readable(uintptr_t addr)
 	return wf_arch_copy(&c, (const void *)addr, 1) == 0;
 }
 
+/* Not in the guard of another stack, with that one above it. */
+static bool is_nowhere(uintptr_t sp)
+{
+	for (uintptr_t at = sp; at - sp < NEAR_BYTES; at += WF_PAGE)
+		if (is_readable(at))
+			return false;
+	return true;
+}
+
 /* The fault lies so far below that it may be anybody's, but the stack pointer came from [low, high). */
 static bool came_from(uintptr_t low, uintptr_t high, uintptr_t addr, const struct wf_ucontext *uc)
 {
@@ -37,7 +46,7 @@ static bool came_from(uintptr_t low, uintptr_t high, uintptr_t addr, const struc
 
 	if (addr >= low || sp >= low || low - sp > FAR_BYTES)
 		return false;
-	return (frame >= low && frame < high) || !is_readable(sp);
+	return (frame >= low && frame < high) || is_nowhere(sp);
 }
 
 static bool is_near(uintptr_t low, uintptr_t addr, uintptr_t sp)
@@ -74,7 +83,7 @@ static bool find_on_main(struct lx_overflow *o)
 	    sys4(__NR_prlimit64, 0, RLIMIT_STACK, NULL, &limit) < 0)
 		return false;
 	if (limit.rlim_cur >= o->high) {
-		o->is_probable = !is_readable(o->uc->reg[WF_UC_RSP]);
+		o->is_probable = is_nowhere(o->uc->reg[WF_UC_RSP]);
 		return o->is_probable;
 	}
 	o->low = WF_ALIGN_UP(o->high - limit.rlim_cur, WF_PAGE);

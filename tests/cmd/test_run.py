@@ -232,7 +232,7 @@ class Options(RunTest):
         for name, value, words in (("WEFT_WORKERS", "0", "1 to 1024"), ("WEFT_WORKERS", "many", "'many'"),
                                    ("WEFT_SEED", "-1", "64 bits"), ("WEFT_IO_URING", "yes", "auto, always"),
                                    ("WEFT_CHILDREN", "1", "yes or no"), ("WEFT_STATS", "2", "1 or 0"),
-                                   ("WEFT_STRICT", "y", "1 or 0")):
+                                   ("WEFT_STRICT", "y", "1 or 0"), ("WEFT_OVERFLOW", "yes", "auto or always")):
             self.assert_refused(self.weft("run", "true", **{name: value}), 125, f"run: {name} takes", words)
             self.assertEqual(self.weft("run", "true", WEFT="0", **{name: value}).returncode, 0)
         self.assertEqual(self.weft("run", "true", WEFT_WORKERS="").returncode, 0)

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline, noclone, visibility("default")))
@@ -100,6 +101,27 @@ static void handle(int sig, void (*handler)(int), bool is_elsewhere)
 	if (is_elsewhere)
 		sigaltstack(&s, NULL);
 	sigaction(sig, &act, NULL);
+}
+
+static void recurses_elsewhere(void)
+{
+	deep(0);
+}
+
+/* A stack that is not the thread's, with a guard of its own, somewhere below that one. */
+static void overflow_coroutine(void)
+{
+	static ucontext_t there, here;
+	const size_t bytes = 256 << 10;
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || mprotect(p, 4096, PROT_NONE) || getcontext(&there))
+		exit(2);
+	there.uc_stack.ss_sp = p;
+	there.uc_stack.ss_size = bytes;
+	there.uc_link = &here;
+	makecontext(&there, recurses_elsewhere, 0);
+	swapcontext(&here, &there);
 }
 
 /* From high up on the stack: a wild pointer that happens to lead there. */
@@ -186,6 +208,8 @@ static void *recurses(void *arg)
 	}
 	if (strcmp(kind, "filtered") == 0)
 		filter();
+	if (strcmp(kind, "coroutine") == 0)
+		overflow_coroutine();
 	if (strcmp(kind, "guard") == 0)
 		write_into_guard();
 	if (strcmp(kind, "signal-stack") == 0)

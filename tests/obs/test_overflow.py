@@ -95,10 +95,10 @@ class Tests:
         done = self.run(self.program, "own-handler", WEFT_OVERFLOW="always")
         self.tell(done.returncode == 7 and done.stderr.count("has overflowed") == 1,
                   "WEFT_OVERFLOW=always says it before that handler runs", done.stderr)
-        for kind in ("wild", "guard"):
+        for kind in ("wild", "guard", "coroutine"):
             done = self.run(self.program, kind, "256", WEFT_OVERFLOW="always")
             self.tell(done.returncode == -signal.SIGSEGV and "weft" not in done.stderr,
-                      f"a wild pointer is no overflow: {kind}", done.stderr)
+                      f"that is no overflow of the thread's stack: {kind}", done.stderr)
 
     def full_pipe(self):
         reader, writer = os.pipe()
@@ -169,7 +169,7 @@ class Tests:
 def main():
     t = Tests(*map(os.path.abspath, sys.argv[1:3]))
     usual = ["deep x [0-9]{2,}"]
-    print("1..26")
+    print("1..27")
     with tempfile.TemporaryDirectory(prefix="weft-overflow-") as d:
         os.chdir(d)  # where a core may go
         t.kind("thread", "64", bytes_kib=64, calls=usual)
