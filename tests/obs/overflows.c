@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,7 +202,7 @@ static void *recurses(void *arg)
 	if (strcmp(kind, "pair") == 0)
 		odd(0);
 	if (strcmp(kind, "wild") == 0)
-		*(volatile char *volatile)(signal_stack - (1l << 40)) = 1;
+		*(volatile char *)((uintptr_t)signal_stack - (1ul << 40)) = 1;
 	if (strcmp(kind, "in-handler") == 0) {
 		handle(SIGUSR1, handler_recurses, false);
 		raise(SIGUSR1);
