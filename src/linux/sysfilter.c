@@ -11,35 +11,59 @@
 
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <signal.h>
+
+struct call {
+	int nr;
+	uint32_t at, value; /* one of its arguments; the others are 0 */
+};
+
+#define PRIVATE(op) (FUTEX_##op | FUTEX_PRIVATE_FLAG)
+#define PROT_READ_WRITE 3
+#define CLOCK_MONOTONIC 1
 
 /* What those do that run no thread: they wait, wake, keep the time, take signals, and end. */
-static const uint16_t needed[] = {
-	__NR_clock_gettime, __NR_epoll_ctl,       __NR_epoll_pwait2,    __NR_exit,
-	__NR_futex,         __NR_nanosleep,       __NR_rt_sigprocmask,  __NR_rt_sigreturn,
-	__NR_sched_yield,   __NR_rt_sigtimedwait, __NR_timerfd_settime, __NR_tgkill,
+static const struct call needed[] = {
+	{ __NR_clock_gettime, 0, CLOCK_MONOTONIC },
+	{ __NR_epoll_ctl, 1, 3 /* EPOLL_CTL_MOD */ },
+	{ __NR_epoll_pwait2, 2, 64 },
+	{ __NR_exit, 0, 0 },
+	{ __NR_futex, 1, PRIVATE(WAIT) },
+	{ __NR_futex, 1, PRIVATE(WAKE) },
+	{ __NR_nanosleep, 0, 0 },
+	{ __NR_rt_sigprocmask, 0, SIG_SETMASK },
+	{ __NR_rt_sigreturn, 0, 0 },
+	{ __NR_rt_sigtimedwait, 3, sizeof(uint64_t) },
+	{ __NR_sched_yield, 0, 0 },
+	{ __NR_tgkill, 2, WF_SIG_KICK },
+	{ __NR_timerfd_settime, 1, 1 /* TFD_TIMER_ABSTIME */ },
 };
 
 /* What they can do without, or are told of when it fails. */
-static const uint16_t tried[] = {
-	__NR_clone,
-	__NR_epoll_pwait,
-	__NR_getpid,
-	__NR_gettid,
-	__NR_madvise,
-	__NR_membarrier,
-	__NR_mmap,
-	__NR_mprotect,
-	__NR_munmap,
-	__NR_read,
-	__NR_rseq,
-	__NR_rt_sigqueueinfo,
-	__NR_sched_getattr,
-	__NR_rt_tgsigqueueinfo,
-	__NR_sched_setattr,
-	__NR_sigaltstack,
-	__NR_timerfd_gettime,
-	__NR_write,
+static const struct call tried[] = {
+	{ __NR_clone, 0, CLONE_VM | CLONE_THREAD },
+	{ __NR_epoll_pwait, 2, 64 },
+	{ __NR_fcntl, 1, 1 /* F_GETFD */ },
+	{ __NR_getpid, 0, 0 },
+	{ __NR_gettid, 0, 0 },
+	{ __NR_io_uring_enter, 0, 0 },
+	{ __NR_madvise, 2, 4 /* MADV_DONTNEED */ },
+	{ __NR_membarrier, 0, 8 /* PRIVATE_EXPEDITED */ },
+	{ __NR_mmap, 2, PROT_READ_WRITE },
+	{ __NR_mprotect, 2, PROT_READ_WRITE },
+	{ __NR_munmap, 0, 0 },
+	{ __NR_read, 0, 0 },
+	{ __NR_rseq, 2, 0 },
+	{ __NR_rt_sigqueueinfo, 0, 0 },
+	{ __NR_rt_tgsigqueueinfo, 0, 0 },
+	{ __NR_sched_getattr, 0, 0 },
+	{ __NR_sched_setattr, 0, 0 },
+	{ __NR_sigaltstack, 0, 0 },
+	{ __NR_timer_delete, 0, 0 },
+	{ __NR_timer_gettime, 0, 0 },
+	{ __NR_write, 0, 0 },
 };
 
 struct machine {
@@ -129,13 +153,13 @@ static void step(struct machine *m, const struct sock_filter *i, const struct se
 	}
 }
 
-/* What it says to this call, with all arguments 0. */
-static uint32_t verdict(const struct sock_fprog *prog, int nr)
+static uint32_t verdict(const struct sock_fprog *prog, const struct call *call)
 {
-	const struct seccomp_data data = { .nr = nr, .arch = AUDIT_ARCH_X86_64 };
+	struct seccomp_data data = { .nr = call->nr, .arch = AUDIT_ARCH_X86_64 };
 	struct machine m = { 0 };
 	struct sock_filter i;
 
+	data.args[call->at] = call->value;
 	for (uint32_t at = 0; at < prog->len; at++) {
 		if (wf_arch_copy(&i, prog->filter + at, sizeof(i)) < 0)
 			break;
@@ -165,10 +189,10 @@ bool lx_sysfilter_lets_runtime(const void *user)
 	if (wf_arch_copy(&prog, user, sizeof(prog)) < 0)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(needed); i++)
-		if (!is_allowed(verdict(&prog, needed[i])))
+		if (!is_allowed(verdict(&prog, &needed[i])))
 			return false;
 	for (size_t i = 0; i < ARRAY_LEN(tried); i++) {
-		uint32_t action = verdict(&prog, tried[i]);
+		uint32_t action = verdict(&prog, &tried[i]);
 
 		if (!is_allowed(action) && action != SECCOMP_RET_ERRNO)
 			return false;

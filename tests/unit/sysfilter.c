@@ -79,6 +79,9 @@ TEST(instructions_mean_what_they_mean_to_the_kernel)
 	CHECK(!LETS(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), IF(sizeof(struct seccomp_data), 0, 1),
 		    RETURN(kill), RETURN(allow)));
 	/* an argument */
+	CHECK(!LETS(NR, IF(__NR_clock_gettime, 0, 3),
+		    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		    IF(0, 1, 0), RETURN(kill), RETURN(allow)));
 	CHECK(LETS(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[5])),
 		   IF(0, 1, 0), RETURN(kill), RETURN(allow)));
 	/* what is computed is returned */
