@@ -15,7 +15,8 @@
  * - none is missed. A new one stands behind its maker in the table, who is waited for first: either the maker had answered
  *   when it copied the number, or the clone was over when it answered, and the tid of the new one is known. An ended one
  *   that comes back may stand before its maker: it is counted before, and while one was on its way the round is repeated.
- * - one that ends meanwhile (a spare, a bound thread's) has tid 0 then. It runs nothing of the program any more.
+ * - one that ends meanwhile (a spare, a bound thread's) has tid 0 then, and makes no call before: it runs nothing of the
+ *   program any more.
  *
  * All kernel threads that no thread of the program owns are alike, so the call must return the same on each. Where it does
  * not, one of them has kept what the program gives up: the process ends, as libc ends one whose threads do not agree.
@@ -46,7 +47,9 @@ void lx_everybody_answer(struct wf_kthread *k)
 	if (!wf_load_acquire(&request.is_open) || (int32_t)(seq - last) <= 0 ||
 	    !wf_cas(&k->request_claimed, &last, seq))
 		return;
-	k->request_ret = make_it(&request.call);
+	/* It runs nothing of the program any more, and may have a filter of its thread's that kills for this call. */
+	if (!wf_load_acquire(&k->is_ending))
+		k->request_ret = make_it(&request.call);
 	wf_store_release(&k->request_answered, seq);
 }
 

@@ -80,7 +80,7 @@ static uint32_t alu(uint16_t op, uint32_t a, uint32_t b)
 	case BPF_MUL:
 		return a * b;
 	case BPF_DIV:
-		return b ? a / b : 0;
+		return b ? a / b : 0; /* the kernel refuses a constant 0 */
 	case BPF_AND:
 		return a & b;
 	case BPF_OR:
@@ -165,6 +165,8 @@ static uint32_t verdict(const struct sock_fprog *prog, const struct call *call)
 			break;
 		if (BPF_CLASS(i.code) == BPF_RET)
 			return (BPF_RVAL(i.code) == BPF_A ? m.a : i.k) & SECCOMP_RET_ACTION_FULL;
+		if (i.code == (BPF_ALU | BPF_DIV | BPF_X) && !m.x)
+			break;
 		if (BPF_CLASS(i.code) != BPF_JMP)
 			step(&m, &i, &data);
 		else if (BPF_OP(i.code) == BPF_JA)

@@ -214,6 +214,9 @@ long sysc_exit(struct wf_frame *f)
 	lx_robust_walk(self, lx_futex_owner_died);
 	lx_deathsig_end(self);
 	lx_signal_thread_exit(self);
+	/* Before it is counted no more: who is alone then asks nothing of its kernel thread. */
+	if (wf_is_bound(&self->base))
+		wf_store_release(&k->is_ending, true);
 	if (wf_fetch_sub(&lx.nr_threads, 1u) == 1)
 		end_process((int)WF_ARG0(f));
 	WF_TRACE(k, WF_EV_EXIT, 0, 0);

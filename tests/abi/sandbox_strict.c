@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 
 #define NR 4
+#define ENDS 300
 #define ALLOW(name)                                                                                \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -46,6 +47,22 @@ static struct sock_filter few[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 
+/* For itself; and when it has ended, what was its own must not be met by what the last thread does for all. */
+static void *may_set_nothing(void *arg)
+{
+	struct sock_filter kills[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = { sizeof(kills) / sizeof(kills[0]), kills };
+
+	CHECK_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK_SYS(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter));
+	return arg;
+}
+
 int main(void)
 {
 	const struct sock_fprog filter = { sizeof(few) / sizeof(few[0]), few };
@@ -56,6 +73,10 @@ int main(void)
 		t[i] = start(meets, NULL);
 	for (int i = 0; i < NR; i++)
 		join(t[i]);
+	for (int i = 0; i < ENDS; i++) {
+		join(start(may_set_nothing, NULL));
+		CHECK_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	}
 	ok("it has one thread left");
 	CHECK_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	CHECK_SYS(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter));

@@ -93,4 +93,7 @@ TEST(what_the_kernel_refuses_does_not_let)
 	CHECK(!LETS(NR, BPF_JUMP(BPF_JMP | BPF_JA, ~0u, 0, 0), RETURN(SECCOMP_RET_ALLOW)));
 	CHECK(!LETS(NR, BPF_JUMP(BPF_JMP | BPF_JA, 4000000000u, 0, 0), RETURN(SECCOMP_RET_ALLOW)));
 	CHECK(!LETS(NR));
+	/* a division by zero ends in death */
+	CHECK(!LETS(BPF_STMT(BPF_LDX | BPF_IMM, 0), BPF_STMT(BPF_ALU | BPF_DIV | BPF_X, 0),
+		    RETURN(SECCOMP_RET_ALLOW)));
 }
