@@ -4,9 +4,9 @@
  *
  * libc changes them for the process: the thread that is called signals all others (33, SIGSETXID), each makes the call in the
  * handler, then it makes the call itself. It does so under a lock of its own, and waits for each signal's call. Our threads
- * share kernel threads, so here the first call of such a round is made by everybody (everybody.c), and each of the others
- * is told what the call did on the kernel thread where it finds itself: on one that a thread owns that may be something
- * else, and libc ends a process whose threads do not agree.
+ * share kernel threads, so here the first call of such a round that succeeds is made by everybody (everybody.c), and the
+ * others are told what it did on the kernel thread where they find themselves: on one that a thread owns that may be
+ * something else, and libc ends a process whose threads do not agree.
  *
  * Invariant: a call by libc belongs to the round that is open, as long as signals of the round have been sent for which no call
  * has come; the one that comes when there is none left is that of the thread that began, and ends the round. So a round
@@ -25,7 +25,7 @@
 /* All but the first under the lock of everybody.c. */
 static struct {
 	uint32_t nr_sent; /* (a) signals, for each of which a call has yet to come */
-	bool is_open;     /* the call of this round has been made: */
+	bool is_made;     /* this call of the round that goes on, by everybody: */
 	struct lx_everybody call;
 	uint32_t seq; /* as which request */
 	long ret;
@@ -91,19 +91,21 @@ static long change_all(const struct wf_frame *f)
 		.nr = (long)f->nr,
 		.args = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f) },
 		.is_own_state = lx_has_own_state(),
-		.asks_after_failure = true,
 	};
 	long ret;
 
 	wf_call_enter(false);
 	lx_everybody_lock();
 	/* Who sends 33 by himself has libc's handler make its last call once more: what comes next is no part of that. */
-	if (!change.is_open || !is_same(&call, &change.call)) {
+	if (change.is_made && is_same(&call, &change.call)) {
+		ret = lx_everybody_answer_of(change.seq, change.ret);
+	} else {
+		ret = change.ret = lx_everybody_make(&call, &change.seq);
+		change.is_made = ret >= 0; /* else each thread tries for itself */
 		change.call = call;
-		change.ret = lx_everybody_make(&call, &change.seq);
 	}
-	change.is_open = take_sent();
-	ret = lx_everybody_answer_of(change.seq, change.ret);
+	if (!take_sent())
+		change.is_made = false;
 	lx_everybody_unlock();
 	wf_call_leave();
 	return ret;

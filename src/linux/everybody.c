@@ -124,7 +124,7 @@ long lx_everybody_make(const struct lx_everybody *call, uint32_t *out_seq)
 	uint32_t seq = request.seq + 1;
 	long ret = make_it(call);
 
-	if (ret < 0 && !call->asks_after_failure)
+	if (ret < 0)
 		return ret;
 	request.call = *call;
 	request.is_unlike = false;

@@ -11,12 +11,11 @@
 struct lx_everybody {
 	long nr, args[6];  /* what they lead to stays as it is until all have made it */
 	bool is_own_state; /* the caller may differ from the rest, and their answers from its own */
-	bool asks_after_failure;
 };
 
 /*
  * The caller makes the call, then all others do, and all have when this returns. If it fails for the caller nobody else
- * is asked, unless the request says so. Returns what the caller's call returned, and in *out_seq which request it was.
+ * is asked. Returns what the caller's call returned, and in *out_seq which request it was.
  * Between lock and unlock.
  */
 long lx_everybody_make(const struct lx_everybody *call, uint32_t *out_seq);

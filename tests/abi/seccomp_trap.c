@@ -14,13 +14,17 @@
 #define NR_TRAPPED SYS_getsid
 #define RESULT 42
 
-static int traps; /* atomic */
+#define NR 3
 
-static void install(void)
+static int traps; /* atomic */
+static int trapped = NR_TRAPPED, result = RESULT;
+static pthread_barrier_t barrier;
+
+static void install(int nr)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NR_TRAPPED, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)nr, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -37,10 +41,10 @@ static void on_sigsys(int sig, siginfo_t *info, void *context)
 
 	CHECK_EQ(sig, SIGSYS);
 	CHECK_EQ(info->si_code, 1 /* SYS_SECCOMP */);
-	CHECK_EQ(info->si_syscall, NR_TRAPPED);
+	CHECK_EQ(info->si_syscall, trapped);
 	CHECK(info->si_call_addr == (void *)uc->uc_mcontext.gregs[REG_RIP]);
-	CHECK_EQ(uc->uc_mcontext.gregs[REG_RAX], NR_TRAPPED);
-	uc->uc_mcontext.gregs[REG_RAX] = RESULT;
+	CHECK_EQ(uc->uc_mcontext.gregs[REG_RAX], trapped);
+	uc->uc_mcontext.gregs[REG_RAX] = result;
 	ADD(&traps, 1);
 }
 
@@ -53,15 +57,41 @@ static void *call_often(void *arg)
 
 static void *install_and_call(void *arg)
 {
-	install();
+	install(NR_TRAPPED);
 	return call_often(arg);
 }
 
 static void *call_in_vain(void *arg)
 {
-	install();
+	install(NR_TRAPPED);
 	syscall(NR_TRAPPED, 0);
 	return arg;
+}
+
+static void *waits(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return arg;
+}
+
+/* What libc does in all threads is each thread's to answer. */
+static void call_in_all(void)
+{
+	pthread_t t[NR];
+
+	CHECK_PT(pthread_barrier_init(&barrier, NULL, NR + 1));
+	for (int i = 0; i < NR; i++)
+		t[i] = start(waits, NULL);
+	pthread_barrier_wait(&barrier);
+	traps = result = 0;
+	trapped = SYS_setresgid;
+	install(trapped);
+	CHECK_SYS(setresgid(1, 2, 3));
+	CHECK_EQ(traps, NR + 1);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < NR; i++)
+		join(t[i]);
 }
 
 int main(int argc, char **argv)
@@ -86,5 +116,7 @@ int main(int argc, char **argv)
 	call_often(NULL);
 	CHECK_EQ(traps, 300);
 	ok("in others");
+	call_in_all();
+	ok("in all at once");
 	return finish();
 }
