@@ -175,7 +175,7 @@ long lx_everybody_request(const struct lx_everybody *call)
 	is_unlike = ret >= 0 && request.is_unlike;
 	lx_everybody_unlock();
 	wf_call_leave();
-	if (is_unlike && lx_config.on_outside)
+	if (is_unlike)
 		lx_config.on_outside("they cannot do what its last thread does to itself");
 	return ret;
 }

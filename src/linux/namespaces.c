@@ -31,7 +31,7 @@ static void follow(long fd, uint64_t flags)
 					   .args = { fd, (long)flags },
 					   .is_own_state = true };
 
-	if ((fd < 0 || lx_everybody_request(&call) < 0) && lx_config.on_outside)
+	if (fd < 0 || lx_everybody_request(&call) < 0)
 		lx_config.on_outside("they cannot follow into its namespaces");
 }
 

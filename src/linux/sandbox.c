@@ -83,11 +83,16 @@ static long set_filter_for_all(uint64_t flags, const void *prog)
 	}
 }
 
-static long filter_self(struct wf_frame *f, const char *why_not_all)
+/* One that kills whoever writes is told of before, though the kernel may refuse it; others when they are in force. */
+static long filter_self(struct wf_frame *f, const void *prog, const char *why_not_all)
 {
-	long ret = lx_blocking(f, false);
+	bool may_say = lx_sysfilter_lets_say(prog);
+	long ret;
 
-	if (ret >= 0 && lx_config.on_outside)
+	if (!may_say)
+		lx_config.on_outside(why_not_all);
+	ret = lx_blocking(f, false);
+	if (may_say && ret >= 0)
 		lx_config.on_outside(why_not_all);
 	return ret;
 }
@@ -102,9 +107,9 @@ static long filter_alone(struct wf_frame *f, uint64_t flags, const void *prog)
 		return ret;
 	lx_ring_end();
 	if (!lx_sysfilter_lets_runtime(prog))
-		ret = filter_self(f, "its filter forbids what they need");
+		ret = filter_self(f, prog, "its filter forbids what they need");
 	else if ((ret = set_filter_for_all(flags, prog)) == -ESRCH)
-		ret = filter_self(f, "one of them has another filter");
+		ret = filter_self(f, prog, "one of them has another filter");
 	if (ret < 0 && !had_state)
 		lx_bind_no_longer_for(LX_BIND_STATE);
 	return ret;

@@ -201,3 +201,15 @@ bool lx_sysfilter_lets_runtime(const void *user)
 	}
 	return true;
 }
+
+bool lx_sysfilter_lets_say(const void *user)
+{
+	const struct call say = { __NR_write, 0, 2 };
+	struct sock_fprog prog;
+	uint32_t action;
+
+	if (wf_arch_copy(&prog, user, sizeof(prog)) < 0)
+		return true;
+	action = verdict(&prog, &say);
+	return is_allowed(action) || action == SECCOMP_RET_ERRNO;
+}

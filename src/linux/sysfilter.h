@@ -9,5 +9,7 @@
 
 /* They can live under it. user: the program's struct sock_fprog. False also for one that the kernel will refuse. */
 bool lx_sysfilter_lets_runtime(const void *user);
+/* A line can be written under it. True also for one that cannot be read. */
+bool lx_sysfilter_lets_say(const void *user);
 
 #endif
