@@ -292,15 +292,19 @@ static bool make_one(struct one *h, enum kind kind)
 	return false;
 }
 
-/* It may be stopped, and of another user than the program is now: who may not end it may let it go on. */
+/*
+ * A child may be stopped, and of another user than the program is now: who may not end it may let it go on. An orphan may
+ * have been killed, and its number be somebody else's.
+ */
 static void dismiss(struct one *h, enum kind kind)
 {
 	wf_store_release(&h->is_needed, 0u);
 	(void)sys3(__NR_futex, &heir.door_lives, FUTEX_WAKE, INT32_MAX);
+	if (kind != CHILD)
+		return;
 	if (sys2(__NR_kill, h->pid, SIGKILL) < 0)
 		(void)sys2(__NR_kill, h->pid, SIGCONT);
-	if (kind == CHILD)
-		reap(h->pid);
+	reap(h->pid);
 }
 
 void lx_heir_answer(void)

@@ -7,10 +7,14 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+
+#define NOBODY 65534
 
 static int may_end;
 
@@ -195,13 +199,55 @@ static void check_core_limit(int pid)
 	CHECK(soft <= 1 && hard <= 1);
 }
 
-static int stands_by(void)
+/* In a namespace with few groups no other one can be had, and what is permitted stays as a bar. */
+static int has_other_group(void)
 {
-	pthread_t t = begin();
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!geteuid() && setresgid(-1, -1, NOBODY));
+	waitpid(pid, &status, 0);
+	return !status;
+}
+
+/* The same user without any capability may look into neither. */
+static void check_closed(int pid)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+		struct __user_cap_data_struct none[2] = { 0 };
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+		CHECK_SYS(syscall(SYS_capset, &header, none));
+		CHECK_ERRNO(open(path, O_RDONLY), EACCES);
+		_exit(finish());
+	}
+	reap(child);
+}
+
+enum stand_by {
+	AS_IT_IS,
+	AS_ANOTHER_USER,
+	IN_ANOTHER_SESSION,
+	NR_STAND_BYS
+};
+
+static int stands_by(enum stand_by how)
+{
 	char c = 'x';
 
+	(void)begin();
+	if (how == AS_ANOTHER_USER && !geteuid() && has_other_group())
+		CHECK_SYS(setresuid(NOBODY, NOBODY, NOBODY));
+	if (how == IN_ANOTHER_SESSION)
+		CHECK_SYS(setsid());
 	CHECK_EQ(write(3, &c, 1), 1);
-	end(t);
+	for (;;)
+		pause();
 	return 1;
 }
 
@@ -210,7 +256,7 @@ static int is_stopped(int pid)
 	return status_has(pid, "State", "T (stopped)");
 }
 
-static void look_beside(void)
+static void look_beside(enum stand_by how)
 {
 	static const char none[] = "0000000000000000";
 	int to_us[2], pid, other, fd;
@@ -222,7 +268,7 @@ static void look_beside(void)
 		if (to_us[1] != 3)
 			dup2(to_us[1], 3);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(stands_by());
+		_exit(stands_by(how));
 	}
 	CHECK_EQ(read(to_us[0], &c, 1), 1);
 	close(to_us[0]);
@@ -233,13 +279,17 @@ static void look_beside(void)
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
 		CHECK(status_has(other, "CapEff", none));
-		CHECK(status_has(other, "CapPrm", none));
+		CHECK(!has_other_group() || status_has(other, "CapPrm", none));
 		CHECK(status_has(other, "CapInh", none));
 		CHECK(status_has(other, "CapAmb", none));
 		CHECK(geteuid() || status_has(other, "CapBnd", none));
 		CHECK(status_has(other, "NoNewPrivs", "1"));
 		CHECK(status_has(other, "Seccomp", "2"));
 		check_core_limit(other);
+		if (!geteuid()) {
+			check_closed(pid);
+			check_closed(other);
+		}
 		CHECK_SYS(kill(other, SIGSTOP));
 		while (!is_stopped(other))
 			sleep_ns(MS);
@@ -297,7 +347,8 @@ int main(int argc, char **argv)
 	ok("nor as the first process");
 	in_child(executes, 0);
 	ok("nor when it has executed another program");
-	look_beside();
+	for (int i = 0; i < NR_STAND_BYS; i++)
+		look_beside((enum stand_by)i);
 	ok("what runs beside it has no rights, and ends with it");
 	return finish();
 }
