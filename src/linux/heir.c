@@ -71,10 +71,11 @@ static struct {
 	uint32_t is_due;      /* (a) the door is asked for what is wanted */
 	uint32_t wanted;      /* (a) enum kind */
 	uint32_t made;        /* (a) enum kind */
-	uint32_t door_lives;  /* (a) cleared by the kernel; a futex */
-	int child;            /* (a) pid, while it is the program's child; else 0 */
-	uint32_t now;         /* (o) by the door: index of the one that there is */
-	struct one ones[2];   /* the second replaces the first */
+	/* (a) a futex: cleared by the kernel, and else another number for each heir that is dismissed */
+	uint32_t door_lives;
+	int child;          /* (a) pid, while it is the program's child; else 0 */
+	uint32_t now;       /* (o) by the door: index of the one that there is */
+	struct one ones[2]; /* the second replaces the first */
 } heir;
 
 /* --- the heir itself --- */
@@ -163,11 +164,13 @@ static void wait_while(const uint32_t *word, uint32_t value, int64_t ns)
 	(void)sys4(__NR_futex, word, FUTEX_WAIT, value, ns == WF_NEVER ? NULL : &ts);
 }
 
-/* False: nobody needs it any more. */
+/* False: nobody needs it any more. That is said before the word changes, and so seen, or the word is not what it was. */
 static bool wait_for_the_end(const struct one *h)
 {
-	while (wf_load_acquire(&heir.door_lives) && wf_load_acquire(&h->is_needed))
-		wait_while(&heir.door_lives, 1, WF_NEVER);
+	uint32_t lives;
+
+	while ((lives = wf_load_acquire(&heir.door_lives)) && wf_load_acquire(&h->is_needed))
+		wait_while(&heir.door_lives, lives, WF_NEVER);
 	if (!wf_load_acquire(&h->is_needed))
 		return false;
 	for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {
@@ -321,6 +324,7 @@ static bool make_one(struct one *h, enum kind kind)
 static void dismiss(struct one *h, enum kind kind)
 {
 	wf_store_release(&h->is_needed, 0u);
+	wf_fetch_add(&heir.door_lives, 1u); /* by the door itself, so it is not 0 */
 	(void)sys3(__NR_futex, &heir.door_lives, FUTEX_WAKE, INT32_MAX);
 	if (kind != CHILD)
 		return;
@@ -340,7 +344,8 @@ void lx_heir_answer(void)
 	wanted = (enum kind)wf_load_relaxed(&heir.wanted);
 	if (made == wanted)
 		return;
-	wf_store_relaxed(&heir.door_lives, 1u);
+	if (!wf_load_relaxed(&heir.door_lives))
+		wf_store_relaxed(&heir.door_lives, 1u);
 	(void)sys1(__NR_set_tid_address, &heir.door_lives);
 	if (!make_one(next, wanted))
 		return;
