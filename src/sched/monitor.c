@@ -32,6 +32,7 @@ struct look {
 	int64_t now;
 	int64_t due;    /* the same, but for a small delay */
 	bool is_urgent; /* a worker must move on soon, for somebody other than a sleeping one */
+	bool is_left;   /* something is queued at a worker that nobody can carry */
 	bool has_calls; /* some were made since the last look */
 	int64_t first_end, last_end; /* of slices of those for whose workers others wait */
 	int64_t slice;               /* the shortest of these */
@@ -222,7 +223,7 @@ static void look_at_worker(struct wf_worker *w, struct look *l)
 	l->is_urgent |= is_stuck && (is_waiting(w) || !wf_load_relaxed(&wf_rt.nr_idle));
 	w->seen_seq = seq;
 	w->seen_calls = calls;
-	if (!is_stuck && is_waiting(w))
+	if (!is_stuck && (is_waiting(w) || l->is_left))
 		look_at_slice(w, l);
 }
 
@@ -308,6 +309,7 @@ int64_t wf_monitor_tick(int64_t now)
 			     .due = now,
 			     .first_end = WF_NEVER,
 			     .last_end = WF_NEVER,
+			     .is_left = wf_rescue_is_work_left(),
 			     .slice = wf_rt.slice_ns };
 	bool is_busy = false, is_queued = false;
 	int64_t next = wf_load_relaxed(&wf_rt.monitor_until), woken = WF_NEVER, rescue;

@@ -3,6 +3,7 @@
 #include "sched/park.h"
 #include "base/die.h"
 #include "sched/balance.h"
+#include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 #include "sched/timers.h"
@@ -220,6 +221,7 @@ static void let_others_run(enum wf_prev_action action)
 		(void)sys0(__NR_sched_yield);
 		return;
 	}
+	wf_rescue_take_over(k);
 	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox)) {
 		/* A loop of yields may wait for a thread that waits for I/O, with no other worker to look. */
 		wf_worker_poll();

@@ -48,6 +48,20 @@ static bool end_a_call(void)
 	return false;
 }
 
+bool wf_rescue_is_work_left(void)
+{
+	if (WF_LIKELY(!wf_load_relaxed(&wf_rt.refusal)))
+		return false;
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		const struct wf_worker *w = &wf_rt.workers[i];
+
+		if (!wf_load_acquire(&w->kthread) &&
+		    (wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox)))
+			return true;
+	}
+	return false;
+}
+
 int64_t wf_rescue_look(int64_t now, bool is_queued)
 {
 	int32_t refusal = wf_load_relaxed(&wf_rt.refusal);
@@ -80,6 +94,5 @@ void wf_rescue_let_others_run(void)
 	    !(wf_load_relaxed(&self->attention) & WF_ATT_RESCHED))
 		return;
 	(void)wf_fetch_and(&self->attention, ~WF_ATT_RESCHED);
-	wf_idle_take_over(wf_own_kthread());
-	wf_yield();
+	wf_yield(); /* also to those whom that takes over */
 }

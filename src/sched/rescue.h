@@ -11,6 +11,10 @@
  * kernel threads that there are, some each millisecond. With as many kernel threads as there are threads, natively
  * none would wait for another; here one of them is the door, and a thread fewer at a time is in its call.
  *
+ * While some worker is carried and others are not, for want of kernel threads, what is queued at those is taken over: by the
+ * carried one when it lets others run, and now and then when it picks a thread. The monitor ends slices there as if it
+ * were queued there.
+ *
  * Invariant: work is queued, and no worker has a carrier: then the monitor stays armed, and each of its looks tries to make
  * a carrier and else ends a call, each time of the next kernel thread. A call that ends by itself, of whatever kind,
  * finds the worker vacant and goes on with what is queued. Where no call can be ended, signals are at least told to who
@@ -19,12 +23,22 @@
 #ifndef WF_SCHED_RESCUE_H
 #define WF_SCHED_RESCUE_H
 
-#include "sched/thread.h"
+#include "sched/runtime.h"
 
 /* By the monitor, after it has tried to wake a worker. When to look again; WF_NEVER: nobody is stranded. */
 int64_t wf_rescue_look(int64_t now, bool is_queued);
 /* By a thread whose call has ended for no reason of its own: was it for others? Then they run first. */
 WF_PARKS void wf_rescue_let_others_run(void);
+/* Something is queued at a worker that is not carried because no kernel thread could be made. */
+bool wf_rescue_is_work_left(void);
+
+/* By k, which carries a worker: take over what is queued so. */
+WF_INLINE void wf_rescue_take_over(struct wf_kthread *k)
+{
+	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.refusal)))
+		wf_idle_take_over(k);
+}
+
 /* No kernel thread could be made: -errno. The monitor tells that, once. */
 void wf_rescue_note(long error);
 

@@ -14,6 +14,7 @@
 #include "sched/direct.h"
 #include "sched/park.h"
 #include "sched/peer.h"
+#include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 #include "sched/width.h"
@@ -253,6 +254,7 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 		/* The kernel takes the processor from a real-time thread for none of its priority: one in a call, a child. */
 		if (WF_UNLIKELY(wf_rt.is_realtime))
 			(void)sys0(__NR_sched_yield);
+		wf_rescue_take_over(wf_own_kthread());
 		wf_worker_poll();
 	}
 	if (wf_load_relaxed(&w->inbox))
@@ -270,6 +272,7 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 
 bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self)
 {
+	wf_rescue_take_over(wf_own_kthread());
 	drain_inbox(w);
 	charge_turn(w, self);
 	if (wf_is_shuffled() && wf_runq_nr(&w->rq))

@@ -222,6 +222,47 @@ static void all_but_one_in_locks(void)
 	reap(pid);
 }
 
+static int is_over; /* atomic */
+
+static void *computes(void *arg)
+{
+	while (!LOAD(&is_over))
+		;
+	return arg;
+}
+
+static void *locks_and_sleeps(void *arg)
+{
+	for (int i = 0; i < 20; i++)
+		sleep_ns(MS);
+	return takes_file_lock(arg);
+}
+
+/* Whoever else there is has to share a kernel thread with one that never waits. */
+static void all_but_one_wait_or_compute(void)
+{
+	int fd = open(path, O_RDWR);
+	pthread_t t[3];
+
+	become_somebody(4);
+	CHECK_SYS(flock(fd, LOCK_EX));
+	t[0] = start(locks_and_sleeps, NULL);
+	t[1] = start(locks_and_sleeps, NULL);
+	t[2] = start(computes, NULL);
+	for (int i = 0; i < 60; i++)
+		sleep_ns(MS);
+	while (sem_wait(&are_there))
+		;
+	while (sem_wait(&are_there))
+		;
+	for (int i = 0; i < 20; i++)
+		sleep_ns(MS);
+	STORE(&is_over, 1);
+	CHECK_SYS(close(fd));
+	for (int i = 0; i < 3; i++)
+		join(t[i]);
+}
+
 static sem_t is_asked, is_answered;
 
 /* What the kernel keeps of a thread takes a kernel thread for itself: natively it has one anyhow. */
@@ -369,6 +410,7 @@ int main(void)
 	in_child(all_in_semaphores, 0, "all but one wait for semaphores");
 	in_child(all_in_opens, 0, "all but one wait in open");
 	in_child(all_but_one_in_locks, 0, "data and time go on beside them");
+	in_child(all_but_one_wait_or_compute, 0, "and beside one that computes");
 	in_child(bound, 0,
 		 "a thread that needs a kernel thread for itself does not take the last one");
 	in_child(all_wait_for_ever, SIGTERM, "a signal ends a process that waits for ever");

@@ -57,6 +57,12 @@ static void submits(void *arg)
 	wf_worker_ready(arg);
 }
 
+static void computes(void *arg)
+{
+	machine_compute(is_released, NULL);
+	nr_takers++;
+}
+
 static void setup(uint32_t nr_workers)
 {
 	nr_released = nr_takers = 0;
@@ -112,6 +118,17 @@ static void setup_submitted(void)
 	(void)machine_door(machine_monitor, NULL);
 }
 
+/* The kernel thread that there is carries another worker, and its thread never waits. */
+static void setup_computing(void)
+{
+	setup(2);
+	(void)machine_kthread(&wf_rt.workers[0]);
+	machine_queue(&wf_rt.workers[0], machine_thread(computes, NULL));
+	machine_queue(&wf_rt.workers[1], machine_thread(releases, NULL));
+	(void)machine_door(machine_monitor, NULL);
+}
+
+static const struct model computing = { .setup = setup_computing, .check = check, .bound = 2 };
 static const struct model queued = { .setup = setup_queued, .check = check, .bound = 2 };
 static const struct model elsewhere = { .setup = setup_elsewhere, .check = check, .bound = 2 };
 static const struct model two = { .setup = setup_two, .check = check, .bound = 1, .walks = 100000 };
@@ -121,6 +138,7 @@ TEST(who_is_queued_behind_a_call_runs)
 {
 	model_verify(&queued);
 	model_verify(&elsewhere);
+	model_verify(&computing);
 }
 
 TEST(who_is_woken_while_all_are_in_calls_runs)
