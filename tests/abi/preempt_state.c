@@ -161,6 +161,28 @@ static void *uses_precision(void *arg)
 #define goes_backwards uses_precision
 #endif
 
+static void *has_makers_mode(void *arg)
+{
+	CHECK_EQ(fegetround(), (intptr_t)arg);
+	return NULL;
+}
+
+/* clone() copies the modes of who calls it. */
+static void *makes_with_mode(void *arg)
+{
+	static const int modes[] = { FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
+
+	for (int i = 0; i < 3; i++) {
+		pthread_t t;
+
+		fesetround(modes[i]);
+		t = start(has_makers_mode, (void *)(intptr_t)modes[i]);
+		fesetround(FE_TONEAREST);
+		join(t);
+	}
+	return arg;
+}
+
 static void *uses_malloc(void *arg)
 {
 	char *blocks[64] = { NULL };
@@ -211,6 +233,8 @@ int main(void)
 	run_all(uses_vectors, "vector registers");
 	run_all(uses_rounding, "rounding modes");
 	CHECK_EQ(fegetround(), FE_TONEAREST);
+	join(start(makes_with_mode, NULL));
+	ok("rounding modes of a new thread");
 	run_all(uses_precision, "the control word of x87");
 	join(start(goes_backwards, NULL));
 	ok("the direction flag");

@@ -92,6 +92,18 @@ TEST(no_fpu_state_needs_no_room)
 	wf_sigframe_reset_fp(&uc);
 }
 
+TEST(a_whole_state_is_marked_at_both_ends)
+{
+	static char fp[AREA_BYTES] WF_ALIGNED(64);
+	struct wf_ucontext uc = { .fpstate = fp };
+	uint32_t mark;
+
+	wf_sigframe_store_whole_fp(fp);
+	CHECK_EQ(wf_sigframe_fp_bytes(&uc), wf_sigframe_whole_fp_bytes());
+	memcpy(&mark, fp + wf_sigframe_whole_fp_bytes() - sizeof(mark), sizeof(mark));
+	CHECK_EQ(mark, 0x46505845); /* else the kernel takes the legacy part alone */
+}
+
 TEST(a_handler_starts_with_clear_flags)
 {
 	struct wf_ucontext uc = { 0 };
