@@ -164,6 +164,7 @@ static void *flags_by_duplicates(void *arg)
 {
 	enum {
 		NONE,
+		INHERITED,
 		SENT,
 		DUP,
 		DUP2,
@@ -176,6 +177,7 @@ static void *flags_by_duplicates(void *arg)
 
 	for (int way = 0; way < NR_WAYS; way++) {
 		int s[2], copy = 200 + way, on = 1, off = 0;
+		pid_t pid;
 
 		CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
 		/* known to wait */
@@ -184,6 +186,15 @@ static void *flags_by_duplicates(void *arg)
 		switch (way) {
 		case NONE:
 			copy = s[0];
+			break;
+		case INHERITED:
+			copy = s[0];
+			pid = fork();
+			if (pid == 0)
+				_exit(fcntl(s[0], F_SETFL, O_NONBLOCK) ? 1 : 0);
+			CHECK_SYS(pid);
+			reap(pid);
+			CHECK_ERRNO(read(s[0], &c, 1), EAGAIN);
 			break;
 		case SENT:
 			copy = sent_around(s[0]);
