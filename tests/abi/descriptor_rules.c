@@ -159,6 +159,13 @@ static int sent_around(int fd)
 	return copy;
 }
 
+static void *writes_later(void *arg)
+{
+	let_others_block();
+	CHECK_EQ(write((int)(intptr_t)arg, "l", 1), 1);
+	return NULL;
+}
+
 /* Flags belong to the file: what is told to one descriptor holds for all, those made later included. */
 static void *flags_by_duplicates(void *arg)
 {
@@ -177,6 +184,7 @@ static void *flags_by_duplicates(void *arg)
 
 	for (int way = 0; way < NR_WAYS; way++) {
 		int s[2], copy = 200 + way, on = 1, off = 0;
+		pthread_t t;
 		pid_t pid;
 
 		CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
@@ -219,9 +227,13 @@ static void *flags_by_duplicates(void *arg)
 		CHECK_ERRNO(read(s[0], &c, 1), EAGAIN);
 		CHECK_ERRNO(read(copy, &c, 1), EAGAIN);
 		CHECK_SYS(ioctl(s[0], FIONBIO, &off));
+		t = start(writes_later, (void *)(intptr_t)s[1]);
+		CHECK_EQ(read(s[0], &c, 1), 1); /* it waits again */
+		join(t);
 		CHECK_EQ(write(s[1], "b", 1), 1);
 		CHECK_EQ(read(copy, &c, 1), 1);
 		CHECK_SYS(ioctl(s[0], FIONBIO, &on));
+		CHECK_ERRNO(read(s[0], &c, 1), EAGAIN);
 		CHECK_ERRNO(read(copy, &c, 1), EAGAIN);
 		if (copy != s[0])
 			close(copy);

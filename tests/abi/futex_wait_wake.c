@@ -131,11 +131,14 @@ int main(void)
 	word = nr_up = 0;
 	for (intptr_t i = 0; i < NR; i++)
 		t[i] = start(waits_for_bit, (void *)i);
+	while (CHECK_SYS(futex(&word, FUTEX_REQUEUE_PRIVATE, 0, (void *)NR, &word, 0)) < NR)
+		sched_yield();
 	CHECK_EQ(futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 100, NULL, NULL, 1 << 20), 0);
-	for (int i = 0; i < NR; i++) {
-		wake_in_all(1, FUTEX_WAKE_BITSET_PRIVATE, 1 << i);
+	/* the last who came first */
+	for (int i = NR - 1; i >= 0; i--) {
+		CHECK_EQ(futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 100, NULL, NULL, 1 << i), 1);
 		CHECK_EQ((intptr_t)join(t[i]), 0);
-		CHECK_EQ(LOAD(&nr_up), i + 1);
+		CHECK_EQ(LOAD(&nr_up), NR - i);
 	}
 	ok("bitsets choose who wakes");
 

@@ -112,15 +112,16 @@ static void left_to_the_other(void)
 		pthread_t t[2];
 		int sig;
 
+		/* the one or the other first: who is asked first is not said */
 		STORE(&acknowledged, 0);
-		t[0] = start(takes_one_of, &both);
-		while (LOAD(&acknowledged) < 1)
-			sched_yield();
-		let_others_block();
-		t[1] = start(takes_one_of, &second);
-		while (LOAD(&acknowledged) < 2)
-			sched_yield();
-		let_others_block();
+		for (int k = 0; k < 2; k++) {
+			int which = (i + k) % 2;
+
+			t[which] = start(takes_one_of, which ? &second : &both);
+			while (LOAD(&acknowledged) < k + 1)
+				sched_yield();
+			let_others_block();
+		}
 		CHECK_SYS(kill(getpid(), SIGRTMIN + 2));
 		CHECK_SYS(kill(getpid(), SIGRTMIN + 1));
 		sig = (int)(intptr_t)join(t[0]);
