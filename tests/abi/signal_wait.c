@@ -84,54 +84,73 @@ static void one_for_each(void)
 	}
 }
 
+static int is_over, took[2];
+static sigset_t wanted[2];
+
+/* And stays: whoever ends tells the others, too. */
 static void *takes_one_of(void *arg)
 {
+	int me = (int)(intptr_t)arg, sig;
 	siginfo_t info;
-	int sig;
 
 	ADD(&acknowledged, 1);
 	do
-		sig = sigwaitinfo((sigset_t *)arg, &info);
+		sig = sigwaitinfo(&wanted[me], &info);
 	while (sig == -1 && errno == EINTR);
-	return (void *)(intptr_t)sig;
+	STORE(&took[me], sig);
+	while (!LOAD(&is_over))
+		sleep_ns(MS);
+	return NULL;
+}
+
+static int taken_by(int who)
+{
+	while (!LOAD(&took[who]))
+		sleep_ns(MS);
+	return LOAD(&took[who]);
 }
 
 /* Whoever was told of one takes another that came meanwhile: then the first is for the other, who is told. */
 static void left_to_the_other(void)
 {
 	const struct timespec now = { 0, 0 };
-	sigset_t both, second;
 	siginfo_t info;
 
-	sigemptyset(&second);
-	sigaddset(&second, SIGRTMIN + 2);
-	both = second;
-	sigaddset(&both, SIGRTMIN + 1);
-	pthread_sigmask(SIG_BLOCK, &both, NULL);
+	for (int k = 0; k < 2; k++) {
+		sigemptyset(&wanted[k]);
+		sigaddset(&wanted[k], SIGRTMIN + 2);
+	}
+	sigaddset(&wanted[0], SIGRTMIN + 1);
+	pthread_sigmask(SIG_BLOCK, &wanted[0], NULL);
 	for (int i = 0; i < 20; i++) {
 		pthread_t t[2];
 		int sig;
 
 		/* the one or the other first: who is asked first is not said */
 		STORE(&acknowledged, 0);
+		STORE(&is_over, 0);
+		took[0] = took[1] = 0;
 		for (int k = 0; k < 2; k++) {
-			int which = (i + k) % 2;
+			intptr_t which = (i + k) % 2;
 
-			t[which] = start(takes_one_of, which ? &second : &both);
+			t[which] = start(takes_one_of, (void *)which);
 			while (LOAD(&acknowledged) < k + 1)
 				sched_yield();
 			let_others_block();
 		}
 		CHECK_SYS(kill(getpid(), SIGRTMIN + 2));
 		CHECK_SYS(kill(getpid(), SIGRTMIN + 1));
-		sig = (int)(intptr_t)join(t[0]);
+		sig = taken_by(0);
 		if (sig == SIGRTMIN + 2) { /* it came before the other was sent */
 			CHECK_SYS(kill(getpid(), SIGRTMIN + 2));
-			CHECK_EQ(sigtimedwait(&both, &info, &now), SIGRTMIN + 1);
+			CHECK_EQ(sigtimedwait(&wanted[0], &info, &now), SIGRTMIN + 1);
 		} else {
 			CHECK_EQ(sig, SIGRTMIN + 1);
 		}
-		CHECK_EQ((intptr_t)join(t[1]), SIGRTMIN + 2);
+		CHECK_EQ(taken_by(1), SIGRTMIN + 2);
+		STORE(&is_over, 1);
+		join(t[0]);
+		join(t[1]);
 	}
 }
 
