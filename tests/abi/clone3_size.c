@@ -2,6 +2,7 @@
 /*
  * clone3 with arguments of another size than the system's: larger is fine as long as the rest is zero.
  */
+#include <sched.h>
 #include "check.h"
 
 struct large_args {
@@ -14,6 +15,8 @@ static long clone3(struct large_args *args, size_t bytes)
 {
 	return syscall(SYS_clone3, args, bytes);
 }
+
+static char stack[65536];
 
 static void *clones(void *arg)
 {
@@ -37,6 +40,14 @@ static void *clones(void *arg)
 	CHECK_EQ(clone3(&args, 63), -1);
 	CHECK_EQ(errno, EINVAL);
 	CHECK_EQ(clone3(&args, 1 << 20), -1);
+	CHECK_EQ(errno, E2BIG);
+	/* nor for a thread */
+	args.flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+		     CLONE_SYSVSEM;
+	args.exit_signal = 0;
+	args.stack = (uintptr_t)stack;
+	args.stack_size = sizeof(stack);
+	CHECK_EQ(clone3(&args, sizeof(args)), -1);
 	CHECK_EQ(errno, E2BIG);
 	ok("sizes and contents that are refused");
 	return arg;

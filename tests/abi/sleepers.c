@@ -36,6 +36,42 @@ static void *sleeps(void *arg)
 	return NULL;
 }
 
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static int is_back;
+
+/* What is left is told of a relative sleep only. */
+static void *is_interrupted(void *absolute)
+{
+	struct timespec ts = { 3600, 0 }, left = { 77, 77 };
+
+	if (absolute)
+		ts = timespec_of(now_ns() + 3600 * SEC);
+	CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, absolute ? TIMER_ABSTIME : 0, &ts, &left), EINTR);
+	if (absolute)
+		CHECK(left.tv_sec == 77 && left.tv_nsec == 77);
+	else
+		CHECK(left.tv_sec >= 3000 && left.tv_sec < 3600);
+	STORE(&is_back, 1);
+	return NULL;
+}
+
+static void interrupt(void *absolute)
+{
+	pthread_t t;
+
+	STORE(&is_back, 0);
+	t = start(is_interrupted, absolute);
+	while (!LOAD(&is_back)) {
+		let_others_block();
+		CHECK_PT(pthread_kill(t, SIGUSR1));
+	}
+	join(t);
+}
+
 int main(void)
 {
 	pthread_attr_t attr;
@@ -67,5 +103,9 @@ int main(void)
 	ts.tv_sec = -1;
 	CHECK_ERRNO(nanosleep(&ts, NULL), EINVAL);
 	ok("zero, past and bad times");
+	signal(SIGUSR1, on_signal);
+	interrupt(NULL);
+	interrupt(&is_back);
+	ok("interrupted");
 	return finish();
 }

@@ -138,7 +138,7 @@ TEST(slab_serves_objects_larger_than_its_chunks)
 	wf_slab_init(&slab, 1 << 20);
 	a = wf_slab_get(&slab);
 	b = wf_slab_get(&slab);
-	if (!CHECK(a && b && a != b))
+	if (!CHECK(a && b && a != b) || !CHECK(b + (1 << 20) <= slab.fresh_end))
 		return;
 	memset(a, 1, 1 << 20);
 	memset(b, 2, 1 << 20);
