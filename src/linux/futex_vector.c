@@ -187,8 +187,9 @@ long sysc_futex_wake(struct wf_frame *f)
 	if (ret < 0 || !WF_ARG1(f) || WF_ARG1(f) >> 32)
 		return lx_raw(f);
 	ret = lx_futex_check_address(addr);
-	if (ret < 0 || (int32_t)nr <= 0)
-		return WF_MIN(ret, 0l);
+	if (ret < 0 || !nr)
+		return ret;
+	nr = (int32_t)nr < 0 ? 1 : nr; /* as by the kernel, which counts before it compares */
 	ret = (long)lx_futex_wake(addr, nr, (uint32_t)WF_ARG1(f));
 	if (is_private(flags) || (uint32_t)ret == nr)
 		return ret;

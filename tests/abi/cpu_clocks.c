@@ -119,6 +119,9 @@ static void of_others(void)
 	ts = timespec_of(before + 60 * MS);
 	CHECK_EQ(clock_nanosleep(clock, TIMER_ABSTIME, &ts, NULL), 0);
 	CHECK(clock_ns(clock) >= before + 60 * MS);
+	CHECK_EQ(clock_nanosleep(clock, 0, &(struct timespec){ 0, SEC }, NULL), EINVAL);
+	CHECK_EQ(clock_nanosleep(clock, 0, &(struct timespec){ -1, 0 }, NULL), EINVAL);
+	CHECK_EQ(clock_nanosleep(clock, TIMER_ABSTIME, &(struct timespec){ 1, -1 }, NULL), EINVAL);
 	STORE(&turn, 1);
 	/* It waits for us: its clock stands still. */
 	let_others_block();

@@ -240,7 +240,10 @@ static void waiters_move(void)
 	for (int moved = 0; moved < 4; sched_yield())
 		moved += (int)CHECK_SYS(syscall(NR_FUTEX_REQUEUE, items, 0, 0, 4));
 	CHECK_EQ(syscall(NR_FUTEX_WAKE, &words[0], ~0u, 4, PRIVATE_U32), 0);
-	CHECK_EQ(syscall(NR_FUTEX_WAKE, &words[1], ~0u, 4, PRIVATE_U32), 4);
+	/* none is none, and less than none is one */
+	CHECK_EQ(syscall(NR_FUTEX_WAKE, &words[1], ~0u, 0, PRIVATE_U32), 0);
+	CHECK_EQ(syscall(NR_FUTEX_WAKE, &words[1], ~0u, -1, PRIVATE_U32), 1);
+	CHECK_EQ(syscall(NR_FUTEX_WAKE, &words[1], ~0u, 4, PRIVATE_U32), 3);
 	for (int i = 0; i < 4; i++)
 		join(t[i]);
 	items[0].val++;

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 #include "tcp.h"
 
@@ -102,7 +103,9 @@ static void wake_at_edges(int kind)
 static void *looks_with_time_and_mask(void *arg)
 {
 	struct pollfd p = { .fd = fds[0], .events = POLLIN };
+	struct epoll_event event = { .events = EPOLLIN };
 	struct timeval tv = { 100, 0 };
+	int epoll;
 	sigset_t none, mask;
 	fd_set set;
 
@@ -117,6 +120,12 @@ static void *looks_with_time_and_mask(void *arg)
 	CHECK_EQ(pselect(fds[0] + 1, &set, NULL, NULL, NULL, &none), 1);
 	CHECK_PT(pthread_sigmask(SIG_SETMASK, NULL, &mask));
 	CHECK(sigismember(&mask, SIGUSR1));
+	CHECK_SYS(epoll = epoll_create1(0));
+	CHECK_SYS(epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event));
+	CHECK_EQ(epoll_pwait(epoll, &event, 1, -1, &none), 1);
+	CHECK_PT(pthread_sigmask(SIG_SETMASK, NULL, &mask));
+	CHECK(sigismember(&mask, SIGUSR1));
+	close(epoll);
 	return arg;
 }
 

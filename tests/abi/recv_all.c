@@ -67,6 +67,15 @@ static void *sends_four_then_signal(void *arg)
 	return arg;
 }
 
+static int is_tcp(void)
+{
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+
+	CHECK_SYS(getsockopt(sock[0], SOL_SOCKET, SO_DOMAIN, &domain, &len));
+	return domain == AF_INET;
+}
+
 static void *receives(void *arg)
 {
 	struct timeval limit = { .tv_usec = 50000 }, none = { 0 };
@@ -102,6 +111,15 @@ static void *receives(void *arg)
 	CHECK_EQ(recv(sock[0], buf, 4, MSG_WAITALL | MSG_PEEK), 4);
 	CHECK_EQ(recv(sock[0], buf, 16, MSG_WAITALL | MSG_DONTWAIT), 4);
 	CHECK_ERRNO(recv(sock[0], buf, 16, MSG_WAITALL | MSG_DONTWAIT), EAGAIN);
+	if (is_tcp()) {
+		t = start(sends_parts, NULL);
+		CHECK_EQ(recv(sock[0], buf, 10, MSG_WAITALL | MSG_PEEK), 10);
+		CHECK(!memcmp(buf, "abcdefghij", 10));
+		memset(buf, 0, sizeof(buf));
+		CHECK_EQ(recv(sock[0], buf, 16, MSG_DONTWAIT), 10);
+		CHECK(!memcmp(buf, "abcdefghij", 10));
+		join(t);
+	}
 	ok("MSG_PEEK, MSG_DONTWAIT");
 
 	t = start(sends_four, (void *)1);
