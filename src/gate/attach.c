@@ -170,6 +170,16 @@ static const char *why_no_fsgsbase(char **env)
 	return "this processor or kernel does not let programs write the FS and GS base (FSGSBASE)";
 }
 
+/*
+ * Where no call of libc can be seen, the first thread cannot, either. A program that names nothing that makes one is not
+ * bothered, such as each ls of a script.
+ */
+static void stay_native_unseen(const char *why, const struct r_debug *debug)
+{
+	if (settings.is_strict || !debug || wf_modules_make_threads(debug))
+		stay_native(why);
+}
+
 /* Of the file that dladdr() tells for us. */
 static const char *own_name(void)
 {
@@ -182,12 +192,12 @@ static void prepare(char **env)
 {
 	unsigned long sigstack = getauxval(AT_MINSIGSTKSZ);
 	const char *library = own_name();
-	const struct r_debug *debug;
+	const struct r_debug *debug = dlsym(RTLD_DEFAULT, "_r_debug");
 	struct dl_phdr_info program;
 	int ret;
 
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
-		stay_native(why_no_fsgsbase(env));
+		stay_native_unseen(why_no_fsgsbase(env), debug);
 		return;
 	}
 	if (wf_cpu_gsbase()) {
@@ -217,7 +227,6 @@ static void prepare(char **env)
 	lx_config.syscall_function = dlsym(RTLD_DEFAULT, "syscall");
 	lx_gate = (struct lx_gate_ops){ wf_gate_to_tramp, wf_gate_from_tramp, wf_gate_in_pool,
 					wf_modules_in_libc };
-	debug = dlsym(RTLD_DEFAULT, "_r_debug");
 	if (!debug || !find_program(debug, &program)) {
 		stay_native("the dynamic loader does not list its modules");
 		return;
@@ -226,7 +235,7 @@ static void prepare(char **env)
 	wf_modules_init(debug, &program, lx_wants, lx_wants_at_start);
 	ret = wf_modules_patch_first(dlsym(RTLD_DEFAULT, "syscall"));
 	if (ret < 0)
-		stay_native(why_not(ret));
+		stay_native_unseen(why_not(ret), debug);
 }
 
 /*

@@ -194,24 +194,42 @@ static bool contains(const char *text, size_t bytes, const char *word)
 	return false;
 }
 
-/* Makes robust locks, or goes on with those of the dead: by the names that it wants of libc. */
-static bool knows_robust_locks(const struct link_map *map)
+/* Is the word part of a name that the module wants of others, or has for them? */
+static bool names(const struct link_map *map, const char *word)
 {
-	uintptr_t names = 0;
+	uintptr_t text = 0;
 	size_t bytes = 0;
 
 	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
 		if (d->d_tag == DT_STRTAB)
-			names = d->d_un.d_ptr;
+			text = d->d_un.d_ptr;
 		else if (d->d_tag == DT_STRSZ)
 			bytes = d->d_un.d_val;
 	}
-	if (!names)
+	if (!text)
 		return false;
-	if (names < map->l_addr) /* not relocated */
-		names += map->l_addr;
-	return contains((const char *)names, bytes, "pthread_mutexattr_setrobust") ||
-	       contains((const char *)names, bytes, "pthread_mutex_consistent");
+	if (text < map->l_addr) /* not relocated */
+		text += map->l_addr;
+	return contains((const char *)text, bytes, word);
+}
+
+/* Makes robust locks, or goes on with those of the dead. */
+static bool knows_robust_locks(const struct link_map *map)
+{
+	return names(map, "pthread_mutexattr_setrobust") || names(map, "pthread_mutex_consistent");
+}
+
+/* These make threads for those who ask them to. */
+static bool is_passive(const struct link_map *map)
+{
+	static const char *const passive[] = { "libc.so.6",   "libpthread.so.0", "librt.so.1",
+					       "libanl.so.1", "libstdc++.so.6",  "libselinux.so.1",
+					       "libweft" };
+
+	for (size_t i = 0; i < ARRAY_LEN(passive); i++)
+		if (is_named(map, passive[i]))
+			return true;
+	return false;
 }
 
 /* --- all of them --- */
@@ -380,6 +398,16 @@ struct link_map *wf_modules_find(const struct r_debug *r, const char *name)
 	while (map && !is_named(map, name))
 		map = map->l_next;
 	return map;
+}
+
+bool wf_modules_make_threads(const struct r_debug *r)
+{
+	for (const struct link_map *map = r->r_map; map; map = map->l_next)
+		if (!is_passive(map) &&
+		    (names(map, "pthread_create") || names(map, "thrd_create") ||
+		     names(map, "_ZNSt6thread15_M_start_thread")))
+			return true;
+	return false;
 }
 
 void wf_modules_init(const struct r_debug *r, const struct dl_phdr_info *p, bool (*wants)(int nr),

@@ -28,6 +28,9 @@ struct link_map *wf_modules_find(const struct r_debug *debug, const char *name);
 /* In the text or data of the program's own libc, from wf_modules_patch_first() on. */
 bool wf_modules_in_libc(uintptr_t addr);
 
+/* Does one of them name what makes threads? Without it only what is loaded later does. */
+bool wf_modules_make_threads(const struct r_debug *debug);
+
 /*
  * At start: patch these in libc, and what is in `function`, as far as a glance finds them; all of
  * libc where it does not. 0 or -errno.

@@ -156,6 +156,20 @@ class Native(ObsTest):
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertIn("text may not be written here (PR_SET_MDWE)", done.stderr)
 
+    def test_what_makes_no_thread_does_not_say_that_it_could_not(self):
+        env = environment(LD_PRELOAD=LIBRARY)
+        for command, said in (["ls", "/"], 0), ([MAKES_THREADS], 1), (["sh", "-c", f"ls /; {MAKES_THREADS}; ls /"], 1):
+            done = subprocess.run(command, env=env, preexec_fn=deny_writing_text, capture_output=True, text=True,
+                                  check=False)
+            if done.returncode == 77:
+                self.skipTest("no PR_SET_MDWE")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("weft: running on plain NPTL: the text of libc may not be written"), said)
+            self.assertEqual(done.stderr.count("\n"), said)
+            done = subprocess.run(command, env=dict(env, WEFT_STRICT="1"), preexec_fn=deny_writing_text,
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 125, done.stderr)
+
     def test_valgrind_is_named(self):
         if not shutil.which("valgrind"):
             self.skipTest("no valgrind")
