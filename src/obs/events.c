@@ -140,6 +140,8 @@ void wf_events_to(const char *path)
 			wf_fmt_str(&f, c);
 		}
 	}
+	if (f.len + 1 >= f.cap) /* cut: it is another file's name */
+		file.path[0] = 0;
 	file.was_there = look(AT_FDCWD, file.path, &file.seen) == 0;
 }
 
@@ -179,6 +181,12 @@ static long make_file(void)
 	return sys4(__NR_openat, AT_FDCWD, file.path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
 }
 
+/* No file that has taken the name, or has another name as well. */
+static bool is_ours(const struct statx *st)
+{
+	return st->stx_nlink == 1 && st->stx_uid == (uint32_t)sys0(__NR_geteuid);
+}
+
 /* One that only this process writes to: what an earlier process with our pid has left there is ours to overwrite. */
 static long open_own(void)
 {
@@ -190,8 +198,8 @@ static long open_own(void)
 	fd = sys4(__NR_openat, AT_FDCWD, file.path, OPEN_FLAGS, 0);
 	if (fd < 0)
 		return fd;
-	if (look((int)fd, "", &st) == 0 && is_kind(&st, S_IFREG) && st.stx_nlink == 1 &&
-	    st.stx_uid == (uint32_t)sys0(__NR_geteuid) && sys2(__NR_ftruncate, fd, 0) == 0)
+	if (look((int)fd, "", &st) == 0 && is_kind(&st, S_IFREG) && is_ours(&st) &&
+	    sys2(__NR_ftruncate, fd, 0) == 0)
 		return fd;
 	(void)sys_close((int)fd);
 	return -ESTALE;
@@ -224,7 +232,7 @@ static long open_common(void)
 		return open_with_pid();
 	if (fd < 0)
 		return fd;
-	if (look((int)fd, "", &st) < 0 ||
+	if (look((int)fd, "", &st) < 0 || (is_kind(&st, S_IFREG) && !is_ours(&st)) ||
 	    (file.was_there &&
 	     (st.stx_ino != file.seen.stx_ino || st.stx_dev_major != file.seen.stx_dev_major ||
 	      st.stx_dev_minor != file.seen.stx_dev_minor))) {

@@ -3,7 +3,7 @@
  * A thread, and the states it goes through: the first file to read.
  *
  * Thread objects are never returned to the system: a stale pointer reads a valid object whose tid differs.
- * The object that linux/ needs begins with a struct wf_thread (see wf_runtime_config.thread_bytes).
+ * The object that linux/ needs begins with a struct wf_thread (see wf_thread_table_init()).
  */
 #ifndef WF_SCHED_THREAD_H
 #define WF_SCHED_THREAD_H
