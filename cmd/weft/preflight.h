@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What will keep every program of this caller on plain NPTL, known before the first begins. Used by: run.c. */
+/* Reasons that keep every program of this caller on plain NPTL, known before the first begins. Used by: run.c. */
 #ifndef WF_PREFLIGHT_H
 #define WF_PREFLIGHT_H
 

@@ -22,7 +22,7 @@ void wf_env_restore(char **env, const char *name);
 bool wf_env_is(const char *value, const char *word);
 bool wf_env_begins(const char *value, const char *word);
 
-/* What a variable that switches something says: 1, on, yes, true or 0, off, no, false in any case. */
+/* The answer of a variable that switches something: 1, on, yes, true or 0, off, no, false in any case. */
 enum wf_env_switch {
 	WF_ENV_UNSET, /* no such variable, or an empty one */
 	WF_ENV_OFF,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a program that is executed will find in its LD_PRELOAD; see exec.h.
+ * Looks at the environment of a program that is to be executed; see exec.h.
  *
  * The arguments of execve() may be anything, and there may be no thread yet whose faults we see: so the kernel reads them
- * for us. What cannot be read is the kernel's to refuse.
+ * for us, and the kernel refuses what cannot be read.
  */
 #include "gate/exec.h"
 #include "base/base.h"

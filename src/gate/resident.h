@@ -25,7 +25,7 @@ struct wf_resident {
 	size_t bytes;
 };
 
-/* What of the module is there now. A small one is not worth the question, and where it cannot be asked all stays. */
+/* Notes which of the module's pages are there. A small one is not worth the question, and where it cannot be asked all stays. */
 void wf_resident_note(struct wf_resident *out, const struct dl_phdr_info *module);
 
 /* Give back what has come since. Once after each note. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the WEFT_* variables ask for. Called by: attach.c, before libc knows its environment.
+ * The WEFT_* variables. Called by: attach.c, before libc knows its environment.
  *
  * Invariant: a value that is not understood changes nothing, and costs one line at the first thread: a program that makes
  * none never hears of it.

@@ -46,7 +46,7 @@ static int write_event(int fd, const struct wf_kthread *k, const struct wf_trace
 	return write_all(fd, text, f.len);
 }
 
-/* What is left to be written of a ring. */
+/* The part of a ring that is still to be written. */
 struct rest {
 	const struct wf_trace_ring *ring;
 	uint64_t at, end;

@@ -28,7 +28,7 @@ enum wf_prev_action {
 	WF_PREV_DEAD,    /* release it */
 };
 
-/* What each kernel thread counts: WF_COUNTER(member, name in --stats). */
+/* Counters of each kernel thread: WF_COUNTER(member, name in --stats). */
 #define WF_COUNTERS                                                                                \
 	WF_COUNTER(switches, "switches")                                                           \
 	WF_COUNTER(parks, "parks")                                                                 \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is recorded, as rows of WF_EVENT(number, name, text), which each use of the list defines.
+ * The events that are recorded, as rows of WF_EVENT(number, name, text), which each use of the list defines.
  *
  * Used by: trace.h (the numbers), trace.c and obs/inspect.c (the names), cmd/weft (the texts). The text follows the name in a
  * listing; $ and two letters stand for an argument, a or b, and how it is shown:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What runs without weft is said where it can be known, once, and with --strict not run at all."""
+"""Programs that run without weft: it is said where it can be known, once, and with --strict they are not run at all."""
 import ctypes
 import os
 import shutil

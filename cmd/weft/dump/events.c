@@ -2,8 +2,8 @@
 /*
  * The events of a snapshot as text; see print.h.
  *
- * The names are the target's, and so are the numbers that stand for something. What the arguments of an event mean is
- * found by its name, in src/trace/event_list.h.
+ * The names are the target's, and so are the numbers that stand for something. The meaning of an event's
+ * arguments is found by its name, in src/trace/event_list.h.
  */
 #include "dump/print.h"
 
