@@ -125,7 +125,8 @@ class Elsewhere(ObsTest):
         for name in PLACES:  # a file that is gone leaves exported names only; the stack is whole
             self.assertIn("clone3", " ".join(str(f) for f in functions(threads[name])), name)
 
-    def test_a_container_is_looked_into(self):
+    def container(self):
+        """The victim in namespaces of its own: its number out here."""
         if os.getuid() != 0 or not shutil.which("unshare"):
             self.skipTest("a container takes root, and unshare")
         program, library = self.moved()
@@ -140,6 +141,10 @@ class Elsewhere(ObsTest):
         with open(f"/proc/{outer}/task/{outer}/children", encoding="ascii") as f:
             pid = int(f.read().split()[0])
         self.assertFalse(os.path.exists(f"{where}/in/waiters"))
+        return pid
+
+    def test_a_container_is_looked_into(self):
+        pid = self.container()
         dump = self.settled(pid)
         self.assert_places(dump)
         self.assertEqual(dump["pid"], pid)
@@ -149,6 +154,36 @@ class Elsewhere(ObsTest):
         self.assertLessEqual({k["tid"] for k in dump["kernel_threads"]}, tasks)
         self.assertEqual(by_name(dump)["flock"]["call"], 73)  # by the registers of its kernel thread
         self.assertIn("PID namespace of its own", self.dump(pid))
+
+    def gdb(self, pid, *commands):
+        gdb = shutil.which("gdb")
+        if not gdb:
+            self.skipTest("gdb is not installed")
+        args = [gdb, "-nx", "-batch", "-ex", "set debuginfod enabled off", "-ex", f"source {os.environ['WEFT_GDB_SCRIPT']}"]
+        for c in (*commands, "detach"):
+            args += ["-ex", c]
+        done = subprocess.run([*args, "-p", str(pid)], capture_output=True, text=True, timeout=240,
+                              stdin=subprocess.DEVNULL, check=False)
+        if "Scripting in the" in done.stderr:
+            self.skipTest("gdb without Python")
+        self.assertNotIn("Python Exception", done.stderr)
+        return done.stdout + done.stderr
+
+    def test_gdb_finds_the_threads_though_the_library_was_replaced(self):
+        program, library = self.moved()
+        pid = self.victim_at(program, library)
+        self.settled(pid)
+        os.unlink(library)
+        shutil.copy(shutil.which("true"), library)
+        text = self.gdb(pid, "info weft", "weft workers")
+        self.assertRegex(text, r"\d+  mutex +parked, waits for futex")
+        self.assertIn("door", text)
+
+    def test_gdb_knows_the_kernel_threads_of_a_container(self):
+        pid = self.container()
+        dump = self.settled(pid)
+        flock = by_name(dump)["flock"]["tid"]
+        self.assertRegex(self.gdb(pid, f"weft bt {flock}"), r"#\d+ .*flock")
 
     def test_cxx_names_are_as_they_were_written(self):
         compiler = shutil.which("c++") or shutil.which("g++")
