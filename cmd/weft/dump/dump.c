@@ -17,6 +17,7 @@
 #include "dump/stacks.h"
 
 #define GROUP_FROM 51 /* a list longer than that is read only once it is grouped */
+#define EXIT_LACKS_EVENTS 1
 #define LIMIT_LISTED 1000
 #define LIMIT_GROUPED 100000
 
@@ -39,7 +40,8 @@ static const char dump_help[] =
 	"  --all-frames  show weft's own functions on the stacks too\n"
 	"  --help        show this text\n"
 	"\n"
-	"Exit status: 0; 125 if there is no such process, it is not under weft, or may not be read.\n";
+	"Exit status: 0; 1 if there are no events to show; 125 if there is no such process, it is not\n"
+	"under weft, or may not be read.\n";
 
 struct dump_options {
 	int pid;
@@ -187,9 +189,6 @@ static bool snapshot(struct wf_threads *out, const struct wf_layout *l, struct w
 		is_ok = false;
 	}
 	wf_target_resume(t);
-	if (is_ok && events && out->is_started && !out->has_events)
-		is_ok = wf_target_fail(t, "the program records no events; start it with 'weft run "
-					  "--trace'");
 	return is_ok;
 }
 
@@ -249,13 +248,16 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 				t, "cannot find out what the stacks of process %d hold", t->pid);
 		goto out;
 	}
-	ret = 0;
+	ret = o->events && s.is_started && !s.has_events ? EXIT_LACKS_EVENTS : 0;
+	if (ret)
+		wf_cmd_error("dump: no events are shown: the program records none; start it with "
+			     "'weft run --trace'");
 	if (o->is_json)
 		wf_print_json(&v);
 	else
 		wf_print_text(&v);
 out:
-	if (ret)
+	if (ret == WF_EXIT_REFUSED)
 		ret = fail(t);
 	wf_waits_free(v.waits);
 	wf_unwind_free(v.unwind);
