@@ -175,6 +175,9 @@ static const struct wf_inspect_value values[] = {
 	{ "const", "state_mask", WF_STATE_MASK },
 	{ "const", "trace_events", WF_TRACE_EVENTS },
 	{ "const", "trace_rings", WF_TRACE_RINGS },
+	/* A hook's return address lies so far below the stack of the call that it answers. */
+	{ "const", "gate_return",
+	  WF_RED_ZONE + sizeof(struct wf_frame) - offsetof(struct wf_frame, next) },
 };
 
 _Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 8 && WF_WAKE_NR == 4, "name the new values above");

@@ -6,6 +6,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import threading
 import time
 import unittest
 
@@ -155,10 +156,20 @@ class Cores(ObsTest):
         where = self.directory()
         pipe = os.path.join(where, "libweft-pipe.so")
         os.mkfifo(pipe)
-        link = os.path.join(where, "libweft-link.so")
-        os.symlink("/dev/zero", link)
-        core = self.core([pipe, link, "/proc/kmsg", "/sys/kernel/notes"])
-        self.assert_refused(weft("dump", "--core", core, timeout=ENOUGH_S), "core file")
+        writer = threading.Thread(target=lambda: os.close(os.open(pipe, os.O_WRONLY)))  # waits for one who reads
+        writer.start()
+        links = []
+        for i, path in enumerate(("/dev/zero", "/proc/kmsg", "/sys/kernel/notes")):
+            links.append(os.path.join(where, f"libweft-{i}.so"))
+            os.symlink(path, links[-1])
+        self.assert_refused(weft("dump", "--core", self.core([pipe, *links]), timeout=ENOUGH_S), "core file")
+        self.assertTrue(writer.is_alive())
+        os.close(os.open(pipe, os.O_RDONLY))
+        writer.join()
+
+    def test_a_file_of_the_kernel_is_no_file(self):
+        self.assert_refused(weft("dump", "--core", "/proc/self/status"), "not a regular file")
+        self.assert_refused(weft("dump", "--core", "/dev/zero"), "not a regular file")
 
     def test_a_pipe_in_place_of_the_program_of_a_core_is_not_opened(self):
         gcore = shutil.which("gcore")

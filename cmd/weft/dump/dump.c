@@ -198,7 +198,7 @@ static bool unwind(struct wf_dump_view *v, struct wf_threads *s, struct wf_targe
 	const char *why;
 
 	wf_budget_set_time(t->budget, WF_BUDGET_PHASE_S);
-	v->unwind = wf_unwind_new(t, &why);
+	v->unwind = wf_unwind_new(t, v->layout, &why);
 	if (!v->unwind)
 		return wf_target_fail(t, "out of memory");
 	if (why) {

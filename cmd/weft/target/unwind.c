@@ -20,8 +20,6 @@
 #define MAX_SHAPES 512
 #define MAX_MODULES 4096
 #define NAME_PLACES (1u << 16) /* distinct addresses of code; a power of two */
-#define GATE_RETURN                                                                                \
-	136 /* where the gate's entry keeps its return address, below the caller's stack */
 
 /*
  * A stack that was walked: its frames, and how far above the first stack pointer each return address lay.
@@ -52,6 +50,8 @@ struct wf_unwind {
 	Dwfl_Callbacks callbacks;
 	char *debug_path;
 	const struct wf_target *target;
+	uint64_t
+		gate_return; /* the gate keeps its return address so far below the caller's stack */
 	struct wf_dump_thread *current; /* whose stack is being walked */
 	uint64_t frame_pointer;         /* of the last frame that was found, 0: unknown */
 	uint64_t stack_pointer;
@@ -206,7 +206,8 @@ static void begin_libdw(struct wf_unwind *u, const char **out_why)
 	}
 }
 
-struct wf_unwind *wf_unwind_new(struct wf_target *t, const char **out_why)
+struct wf_unwind *wf_unwind_new(const struct wf_target *t, const struct wf_layout *l,
+				const char **out_why)
 {
 	struct wf_unwind *u = calloc(1, sizeof(*u));
 
@@ -214,6 +215,7 @@ struct wf_unwind *wf_unwind_new(struct wf_target *t, const char **out_why)
 	if (!u)
 		return NULL;
 	u->target = t;
+	u->gate_return = wf_layout_value(l, "const", "gate_return", 8);
 	u->names = calloc(NAME_PLACES, sizeof(*u->names));
 	if (!u->names) {
 		free(u);
@@ -373,7 +375,7 @@ static void keep_shape(struct wf_unwind *u, const struct wf_dump_thread *d)
 			     .slots = calloc(d->nr_frames, sizeof(*s->slots)) };
 	for (size_t i = 1; s->frames && s->slots && i < s->nr; i++) {
 		uint64_t above = u->stack_pointers[i], pc = d->frames[i].pc;
-		uint64_t at = above - (holds(u, above - 8, pc) ? 8 : GATE_RETURN);
+		uint64_t at = above - (holds(u, above - 8, pc) ? 8 : u->gate_return);
 
 		/* A signal frame, or one found through the frame pointer: such a stack is always walked. */
 		if (d->frames[i].is_guessed || at < sp || at - sp > UINT32_MAX || !holds(u, at, pc))

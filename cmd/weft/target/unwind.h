@@ -16,7 +16,8 @@ struct wf_unwind;
  * NULL: out of memory. Without libdw there are no frames, and names of nothing: *out_why says why, as long as
  * the result lives, else it is NULL.
  */
-struct wf_unwind *wf_unwind_new(struct wf_target *t, const char **out_why);
+struct wf_unwind *wf_unwind_new(const struct wf_target *t, const struct wf_layout *l,
+				const char **out_why);
 void wf_unwind_free(struct wf_unwind *u);
 
 /* Fills d->frames, at least with the first when its pc is known. */
