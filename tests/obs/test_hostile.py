@@ -167,6 +167,23 @@ class Cores(ObsTest):
         os.close(os.open(pipe, os.O_RDONLY))
         writer.join()
 
+    def test_a_core_does_not_show_what_other_files_hold(self):
+        gcore = shutil.which("gcore")
+        if not gcore:
+            self.skipTest("gcore is not installed")
+        where = self.directory()
+        with open(os.path.join(where, "secret"), "w", encoding="ascii") as f:
+            f.write("A" * 4096)  # as a thread: one that is new, with a name
+        pid = Hostile.evil(self, "secret", WEFT_EVIL_DIR=where)
+        self.assertIn("AAAA", self.dump(pid))  # the process may read it
+        subprocess.run([gcore, "-o", os.path.join(where, "core"), str(pid)], capture_output=True, timeout=240,
+                       stdin=subprocess.DEVNULL, check=True)
+        core = os.path.join(where, f"core.{pid}")
+        with open(core, "rb") as f:
+            if b"AAAAAAAA" in f.read():
+                self.skipTest("this gcore writes the contents of files")
+        self.assertNotIn("AAAA", self.dump("--core", core))
+
     def test_a_file_of_the_kernel_is_no_file(self):
         self.assert_refused(weft("dump", "--core", "/proc/self/status"), "not a regular file")
         self.assert_refused(weft("dump", "--core", "/dev/zero"), "not a regular file")
