@@ -171,7 +171,11 @@ static const char *patch_all(void)
 {
 	int ret = wf_modules_patch_all();
 
-	return ret < 0 ? why_not(ret) : NULL;
+	if (ret < 0)
+		return why_not(ret);
+	return wf_modules_filter_shared()
+		       ? "it uses the GS base itself, and may filter its own system calls (seccomp)"
+		       : NULL;
 }
 
 static void keep_path(const char *path)
@@ -200,10 +204,6 @@ static void prepare(void)
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
 		stay_native(
 			"this processor or kernel does not let programs write the FS and GS base (FSGSBASE)");
-		return;
-	}
-	if (wf_cpu_gsbase()) {
-		stay_native("something in this program uses the GS base already");
 		return;
 	}
 	if (has_other_threads()) {

@@ -39,6 +39,13 @@ int wf_modules_patch_first(const void *function);
  */
 int wf_modules_patch_all(void);
 
+/*
+ * Some module uses the GS base itself, so that the gate has to ask the kernel who calls, and some module may forbid it to.
+ *
+ * Where: as above, after it.
+ */
+bool wf_modules_filter_shared(void);
+
 struct wf_modules_count {
 	uint32_t modules;       /* looked at */
 	uint32_t patched, left; /* sites */

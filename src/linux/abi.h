@@ -290,7 +290,7 @@ void lx_signal_deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_
 bool lx_signal_interrupted(struct wf_thread *base, void *context);
 void lx_signal_resuming(struct wf_thread *base, void *context);
 void lx_signal_in_runtime(void *context);
-void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context);
+void lx_signal_on_fault(int sig, void *siginfo, void *context);
 /* By the door: info as it was before lx_signal_on_fault() found that it was no fault and passed it here. */
 void lx_signal_unforward(struct wf_siginfo *info);
 bool lx_signal_is_ignored(int sig);
@@ -399,7 +399,10 @@ struct lx_config {
 extern struct lx_config lx_config;
 /* Why a program whose rings the main kernel thread owns stays native; NULL: it need not. Before the first thread. */
 const char *lx_uring_of_main(void);
-bool lx_start(void);
+/* base: what the program has in the base register. */
+bool lx_start(uintptr_t base);
+/* The program uses the base register itself, from now on or in a module that was found. */
+void lx_share_base(void);
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
 /* In the child of a fork. shares_files: it has the table of descriptors in common with its parent. */

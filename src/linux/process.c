@@ -28,17 +28,21 @@ struct wf_child {
 	uint64_t mask;
 	bool is_ours, is_nice, has_policy;
 	int32_t nice, policy, priority;
+	uintptr_t base; /* of the program's own in the base register */
 };
 
 _Static_assert(sizeof(struct wf_child) <= WF_CHILD_BYTES, "gate.S relies on it");
+_Static_assert(offsetof(struct wf_child, base) == WF_CHILD_BASE, "gate.S relies on it");
 
-static struct wf_child child_of_self(void)
+/* f is what the gate made of the call; only one of a kernel thread that is not ours is looked at. */
+static struct wf_child child_of_self(const struct wf_frame *f)
 {
 	const struct lx_thread *self = wf_self_kthread() ? lx_self() : NULL;
 
 	if (!self)
-		return (struct wf_child){ 0 };
+		return (struct wf_child){ .base = f->rax };
 	return (struct wf_child){
+		.base = self->base.user_base,
 		.mask = self->sig_mask,
 		.is_ours = true,
 		.is_nice = !lx_bind_tid(self) && self->nice != lx.base_nice,
@@ -82,21 +86,22 @@ void wf_linux_child_begin(const struct wf_child *c)
 /* On the stack of the thread, which waits for us. */
 void wf_linux_vfork_child(void)
 {
-	const struct wf_child c = child_of_self();
+	const struct wf_child c = child_of_self(NULL);
 
-	wf_arch_set_self(NULL);
+	wf_arch_set_base(c.base);
 	wf_linux_child_begin(&c);
 }
 
 /* In the child of a fork: become native on the registers in f, which is where its stack ends. */
 WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 {
-	const struct wf_child c = child_of_self();
+	const struct wf_child c = child_of_self(f);
 
 	lx_signal_restore_kernel(lx_self());
 	wf_peer_unwatch(wf_own_kthread());
 	wf_arch_set_self(NULL);
 	lx_forget(shares_files);
+	wf_arch_set_base(c.base);
 	wf_linux_child_begin(&c);
 	f->rax = 0;
 	wf_arch_gate_leave(f);
@@ -181,7 +186,7 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	struct wf_frame *frame = wf_frame_at(sp);
 	bool is_ours = wf_self_kthread() != NULL;
 	char *start = (char *)frame - WF_CHILD_BYTES;
-	const struct wf_child child = child_of_self();
+	const struct wf_child child = child_of_self(f);
 	struct clone_args own;
 	long ret, slack = 0;
 

@@ -16,6 +16,7 @@
 #include "linux/policy.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
+#include "sched/self.h"
 #include "sys/rseq.h"
 
 #include <linux/personality.h>
@@ -23,11 +24,11 @@
 
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
 
-extern uint32_t wf_arch_gate_on;
 void wf_arch_restorer_native(void);
 
 struct lx_config lx_config;
 static bool is_refused;
+static bool shares_base;
 static const char *native_why; /* decided before the first thread; NULL: not so */
 
 /* Behind the gate's exit nobody looks at the attention word again: what a kick brings is dealt with at once. */
@@ -83,10 +84,20 @@ void lx_stay_native(const char *why)
 
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
+static void on_kick(int sig, void *info, void *context)
+{
+	wf_self_handle(wf_preempt_on_kick, sig, info, context);
+}
+
+static void on_fault(int sig, void *info, void *context)
+{
+	wf_self_handle(lx_signal_on_fault, sig, info, context);
+}
+
 static void take_over_handlers(void)
 {
 	struct sys_sigaction kick = {
-		.handler = (void *)wf_preempt_on_kick,
+		.handler = (void *)on_kick,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | 0x04000000 /* SA_RESTORER */,
 		.restorer = (void *)wf_arch_restorer_native,
 	};
@@ -99,7 +110,7 @@ static void take_over_handlers(void)
 	 * Somebody may send them in a storm: one at a time, or they fill the alternate stack. No kick meanwhile: it
 	 * would find the runtime, and what it was for would wait for the next one.
 	 */
-	fault.handler = (void *)lx_signal_on_fault;
+	fault.handler = (void *)on_fault;
 	fault.mask = lx_bit(WF_SIG_KICK);
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
 		fault.mask |= lx_bit(faults[i]);
@@ -173,7 +184,15 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	lx.nr_threads = 1;
 }
 
-bool lx_start(void)
+void lx_share_base(void)
+{
+	uint32_t on = WF_GATE_ON;
+
+	shares_base = true;
+	(void)wf_cas(&wf_arch_gate_on, &on, (uint32_t)WF_GATE_SHARED);
+}
+
+bool lx_start(uintptr_t base)
 {
 	uint64_t all = ~0ull, mask = 0;
 	struct wf_thread *main;
@@ -217,7 +236,8 @@ bool lx_start(void)
 	take_over_handlers();
 	unregister_rseq();
 	(void)sys3(__NR_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-	wf_store_release(&wf_arch_gate_on, 1u);
+	main->user_base = base;
+	wf_store_release(&wf_arch_gate_on, shares_base || base ? WF_GATE_SHARED : WF_GATE_ON);
 	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
 	lx_heir_start();
 	return true;
@@ -225,7 +245,7 @@ bool lx_start(void)
 
 void lx_forget(bool shares_files)
 {
-	wf_arch_gate_on = 0;
+	wf_arch_gate_on = WF_GATE_OFF;
 	wf_epoll_forget(shares_files);
 	wf_ring_forget();
 	lx_timer_forget();

@@ -84,6 +84,7 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 	frame->rax = 0;
 	t->stack_low = r->stack_low;
 	t->stack_high = r->stack_low ? r->sp : 0;
+	base->user_base = parent->base.user_base;
 	base->tls = r->flags & CLONE_SETTLS ? r->tls : wf_arch_get_tls();
 	base->sp = wf_arch_make_gate_context(frame);
 	tid = base->tid;
@@ -115,11 +116,11 @@ static bool is_thread(uint64_t flags)
 }
 
 /* The first thread starts the runtime. False: stay native. */
-static bool may_make_threads(void)
+static bool may_make_threads(const struct wf_frame *f)
 {
 	if (wf_load_acquire(&wf_rt.started))
 		return wf_self_kthread() != NULL;
-	return lx_start();
+	return lx_start(f->rax);
 }
 
 long sysc_clone(struct wf_frame *f)
@@ -132,7 +133,7 @@ long sysc_clone(struct wf_frame *f)
 		.tls = WF_ARG4(f),
 	};
 
-	if (is_thread(r.flags) && r.sp && may_make_threads())
+	if (is_thread(r.flags) && r.sp && may_make_threads(f))
 		return make_thread(f, &r);
 	return lx_clone_process(f, r.flags, r.sp, NULL);
 }
@@ -171,7 +172,7 @@ long sysc_clone3(struct wf_frame *f)
 		.child_tid = (uint32_t *)args.child_tid,
 		.tls = args.tls,
 	};
-	if (is_thread(r.flags) && args.stack && may_make_threads())
+	if (is_thread(r.flags) && args.stack && may_make_threads(f))
 		return make_thread(f, &r);
 	return lx_clone_process(f, args.flags | args.exit_signal, args.stack ? r.sp : 0, &args);
 }
