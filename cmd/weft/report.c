@@ -33,6 +33,9 @@ struct report {
 	size_t nr_missing;         /* libraries not found */
 	uint64_t static_tls_bytes; /* PT_TLS of the program and of all libraries */
 	int64_t syscall_pairs;
+	const char *
+		base_user; /* who uses the GS base itself: a library, "" for the program, or NULL */
+	bool has_filters;  /* and somebody may set filters for system calls */
 };
 
 /* One walk over the imports of one file. */
@@ -83,15 +86,27 @@ static void add_maker(struct report *r, const char *name)
 		r->makers[r->nr_makers++] = name;
 }
 
+static void add_traits(struct report *r, unsigned int traits, const char *name)
+{
+	if (strcmp(name, "libc.so.6") == 0)
+		return;
+	if (traits & WF_BINARY_USES_BASE && !r->base_user)
+		r->base_user = name;
+	r->has_filters |= traits & WF_BINARY_FILTERS;
+}
+
 static void analyse(struct report *r)
 {
 	struct walk w = { .report = r };
 	size_t passive_cxx = SIZE_MAX;
+	unsigned int traits;
 
 	wf_binary_imports(&r->program.binary, visit_import, &w);
 	if (w.makes_threads)
 		add_maker(r, "");
 	r->syscall_pairs = wf_binary_syscall_pairs(&r->program.binary, visit_number, r);
+	(void)wf_binary_traits(&r->program.binary, &traits);
+	add_traits(r, traits, "");
 	r->static_tls_bytes = r->program.binary.tls_bytes;
 	for (size_t i = 0; i < r->libraries.nr; i++) {
 		const struct wf_libraries_item *item = &r->libraries.items[i];
@@ -102,6 +117,7 @@ static void analyse(struct report *r)
 		}
 		w = (struct walk){ .report = r, .library = item->name };
 		wf_binary_imports(&item->binary, visit_import, &w);
+		add_traits(r, item->traits, item->name);
 		r->static_tls_bytes += item->binary.tls_bytes;
 		if (!w.makes_threads)
 			continue;
@@ -134,6 +150,13 @@ static struct verdict judge(const struct report *r)
 					 0 };
 	if (r->nr_makers == 0)
 		return (struct verdict){ "runs", "0 pthread_create: nothing to do", 0 };
+	if (r->base_user && r->has_filters)
+		return (struct verdict){
+			"plain NPTL",
+			"it uses the GS base itself, and may filter its own system calls: its "
+			"threads stay the kernel's",
+			1
+		};
 	if (wf_uses_has(&r->uses, WF_CALLS_BOUND))
 		return (struct verdict){
 			"runs 1:1",
@@ -219,6 +242,12 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 	printf("%-14s%lld byte pairs 0f 05 in its own text%s\n", "syscall",
 	       (long long)r->syscall_pairs,
 	       r->syscall_pairs > 0 ? ": perhaps system calls that bypass libc" : "");
+	if (r->base_user) {
+		snprintf(line, sizeof(line),
+			 "used by %s itself: each of its calls costs a gettid()",
+			 *r->base_user ? r->base_user : "the program");
+		print_line("GS base", line);
+	}
 	print_uses(&r->uses);
 	for (size_t i = 0; i < b->nr_needed; i++)
 		print_line("needs", b->needed[i]);
@@ -284,6 +313,7 @@ static void print_json(const struct report *r, const char *name, struct verdict 
 		wf_text_json_number(&j, "tls_bytes_with_libraries", (long long)r->static_tls_bytes);
 		wf_text_json_bool(&j, "static_tls", b->flags & DF_STATIC_TLS);
 		wf_text_json_number(&j, "syscall_pairs", r->syscall_pairs);
+		wf_text_json_bool(&j, "uses_gs_base", r->base_user != NULL);
 		print_calls(&j, &r->uses);
 		wf_text_json_begin(&j, "needed", '[');
 		for (size_t i = 0; i < b->nr_needed; i++)
