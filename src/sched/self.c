@@ -14,11 +14,12 @@
 #define NR_HINTS 1024u
 static uint32_t hints[NR_HINTS];
 
+/* Not the door: it runs nothing of the program's, and its number may be 1, as that of a child in a new namespace. */
 static struct wf_kthread *with_tid(uint32_t i, int tid)
 {
 	struct wf_kthread *k = wf_rt.kthreads[i];
 
-	return k && wf_load_relaxed(&k->tid) == tid ? k : NULL;
+	return k && wf_load_relaxed(&k->tid) == tid && !k->is_door ? k : NULL;
 }
 
 static struct wf_kthread *find(void)
