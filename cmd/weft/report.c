@@ -42,7 +42,7 @@ struct report {
 struct walk {
 	struct report *report;
 	const char *library; /* NULL: the program itself */
-	bool makes_threads;
+	bool makes_threads, limits_itself;
 };
 
 static void visit_import(const char *name, void *data)
@@ -57,6 +57,8 @@ static void visit_import(const char *name, void *data)
 		w->report->uses_std_thread = true;
 	if (strcmp(name, "dlopen") == 0)
 		w->report->has_dlopen = true;
+	if (strcmp(name, "prctl") == 0)
+		w->limits_itself = true;
 	wf_uses_add(&w->report->uses, name, w->library);
 }
 
@@ -86,13 +88,14 @@ static void add_maker(struct report *r, const char *name)
 		r->makers[r->nr_makers++] = name;
 }
 
-static void add_traits(struct report *r, unsigned int traits, const char *name)
+/* Without prctl() nobody may set a filter who is not root. */
+static void add_traits(struct report *r, unsigned int traits, const char *name, bool limits_itself)
 {
 	if (strcmp(name, "libc.so.6") == 0)
 		return;
 	if (traits & WF_BINARY_USES_BASE && !r->base_user)
 		r->base_user = name;
-	r->has_filters |= traits & WF_BINARY_FILTERS;
+	r->has_filters |= limits_itself && traits & WF_BINARY_FILTERS;
 }
 
 static void analyse(struct report *r)
@@ -106,7 +109,7 @@ static void analyse(struct report *r)
 		add_maker(r, "");
 	r->syscall_pairs = wf_binary_syscall_pairs(&r->program.binary, visit_number, r);
 	(void)wf_binary_traits(&r->program.binary, &traits);
-	add_traits(r, traits, "");
+	add_traits(r, traits, "", w.limits_itself);
 	r->static_tls_bytes = r->program.binary.tls_bytes;
 	for (size_t i = 0; i < r->libraries.nr; i++) {
 		const struct wf_libraries_item *item = &r->libraries.items[i];
@@ -117,7 +120,7 @@ static void analyse(struct report *r)
 		}
 		w = (struct walk){ .report = r, .library = item->name };
 		wf_binary_imports(&item->binary, visit_import, &w);
-		add_traits(r, item->traits, item->name);
+		add_traits(r, item->traits, item->name, w.limits_itself);
 		r->static_tls_bytes += item->binary.tls_bytes;
 		if (!w.makes_threads)
 			continue;

@@ -211,8 +211,8 @@ static bool contains(const char *text, size_t bytes, const char *word)
 	return false;
 }
 
-/* Makes robust locks, or goes on with those of the dead: by the names that it wants of libc. */
-static bool knows_robust_locks(const struct link_map *map)
+/* Of those that it has or wants. */
+static bool knows_name(const struct link_map *map, const char *name)
 {
 	uintptr_t names = 0;
 	size_t bytes = 0;
@@ -227,8 +227,14 @@ static bool knows_robust_locks(const struct link_map *map)
 		return false;
 	if (names < map->l_addr) /* not relocated */
 		names += map->l_addr;
-	return contains((const char *)names, bytes, "pthread_mutexattr_setrobust") ||
-	       contains((const char *)names, bytes, "pthread_mutex_consistent");
+	return contains((const char *)names, bytes, name);
+}
+
+/* Makes robust locks, or goes on with those of the dead. */
+static bool knows_robust_locks(const struct link_map *map)
+{
+	return knows_name(map, "pthread_mutexattr_setrobust") ||
+	       knows_name(map, "pthread_mutex_consistent");
 }
 
 /* --- all of them --- */
@@ -344,14 +350,18 @@ static int look(bool is_relocated)
 	return ret;
 }
 
-/* One of the first namespace may set filters. Before there is a thread: the list stands still. */
+/*
+ * One of the first namespace may set filters: it has the number of seccomp(), and prctl(), without which nobody may who is not
+ * root. Before there is a thread: the list stands still.
+ */
 static bool sets_filters(void)
 {
 	for (size_t i = 0; i < nr_modules && modules[i].name_space == 0; i++) {
 		struct dl_phdr_info info;
 
 		if (modules[i].lo < modules[i].hi && !is_libc(modules[i].map) &&
-		    describe(modules[i].map, &info) && wf_segment_has_filters(&info))
+		    knows_name(modules[i].map, "prctl") && describe(modules[i].map, &info) &&
+		    wf_segment_has_filters(&info))
 			return true;
 	}
 	return false;

@@ -114,8 +114,9 @@ class Program(CommandTest):
         report = self.examine(program, 0)
         self.assertTrue(report["uses_gs_base"])
         self.assertEqual(report["verdict"], "runs")
-        self.compile("libfilters.so", "#include <sys/syscall.h>\n#include <unistd.h>\n"
-                     "int filters(void) { return (int)syscall(SYS_seccomp, 0, 0, 0); }", "-shared", "-fPIC", "-O2")
+        self.compile("libfilters.so", "#include <sys/prctl.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+                     "int filters(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) +"
+                     " (int)syscall(SYS_seccomp, 0, 0, 0); }", "-shared", "-fPIC", "-O2")
         program = self.compile("browser", THREAD + "int filters(void); int main(int argc, char **argv) { " + base +
                                " return argc > 1 ? filters() : run(); }", "-pthread", f"-L{self.dir}", "-lfilters",
                                "-Wl,-rpath,$ORIGIN")
