@@ -176,6 +176,12 @@ static long fork_to_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	return pid;
 }
 
+/* By the kernel, which puts the mask there: nobody catches our faults. */
+static bool is_writable(char *word)
+{
+	return sys_sigprocmask(SIG_BLOCK, NULL, (uint64_t *)word) == 0;
+}
+
 /*
  * A child that shares our memory and runs on a stack of its own (posix_spawn, or clone() by hand): it gets a
  * copy of the frame at the top of that stack and leaves the gate there as a foreign kernel thread.
@@ -190,6 +196,10 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	struct clone_args own;
 	long ret, slack = 0;
 
+	/* No stack there: the kernel refuses, or the child ends by itself. */
+	if (!is_ours &&
+	    !(is_writable(start) && is_writable((char *)(frame + 1) - sizeof(uint64_t))))
+		return lx_raw(f);
 	if (wf_arch_copy(frame, f, sizeof(*f)) < 0 ||
 	    wf_arch_copy(start, &child, sizeof(child)) < 0)
 		return -EFAULT;
