@@ -5,6 +5,21 @@
 
 #include "base_insns.h"
 
+#include <sys/prctl.h>
+
+static pid_t run_in_child(struct block *b)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		CHECK(has(b));
+		join(start(is_inherited, b));
+		CHECK(has(b));
+		_exit(finish());
+	}
+	return pid;
+}
+
 int main(void)
 {
 	static struct block b;
@@ -16,6 +31,9 @@ int main(void)
 	set_base = set_base_by_insn;
 	get_base = get_base_by_insn;
 	take(&b);
+	CHECK_SYS(prctl(PR_GET_DUMPABLE));
+	ends_well(run_in_child(&b));
+	CHECK(has(&b));
 	join(start(is_inherited, &b));
 	CHECK(has(&b));
 	ok("before the first thread");
