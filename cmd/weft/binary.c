@@ -415,15 +415,20 @@ static int number_before(const unsigned char *buf, size_t at)
 	return -1;
 }
 
-int64_t wf_binary_syscall_pairs(const struct wf_binary *b, void (*visit)(int nr, void *data),
-				void *data)
+/*
+ * Calls look for each piece of the executable segments: what is in buf from `kept` on is new, and up to LOOK_BACK bytes before
+ * it were shown before.
+ */
+static int read_code(const struct wf_binary *b,
+		     void (*look)(const unsigned char *buf, size_t kept, size_t len, void *data),
+		     void *data)
 {
 	static unsigned char buf[LOOK_BACK + 65536];
-	int64_t nr = 0;
 
 	for (size_t i = 0; i < b->nr_phdrs; i++) {
 		const Elf64_Phdr *p = &b->phdrs[i];
-		size_t kept = 0; /* of what was read before: a pair may lie across two reads */
+		size_t kept =
+			0; /* of what was read before: what is looked for may lie across two reads */
 
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
 			continue;
@@ -435,17 +440,61 @@ int64_t wf_binary_syscall_pairs(const struct wf_binary *b, void (*visit)(int nr,
 
 			if (ret < 0)
 				return ret;
-			for (size_t k = kept ? kept : 1; k < kept + len; k++) {
-				if (buf[k - 1] != 0x0f || buf[k] != 0x05)
-					continue;
-				nr++;
-				visit(number_before(buf, k - 1), data);
-			}
 			done += len;
 			len += kept;
+			look(buf, kept, len, data);
 			kept = len < LOOK_BACK ? len : LOOK_BACK;
 			memmove(buf, buf + len - kept, kept);
 		}
 	}
-	return nr;
+	return 0;
+}
+
+struct pairs {
+	int64_t nr;
+	void (*visit)(int nr, void *data);
+	void *data;
+};
+
+static void look_for_pairs(const unsigned char *buf, size_t kept, size_t len, void *data)
+{
+	struct pairs *pairs = data;
+
+	for (size_t k = kept ? kept : 1; k < len; k++) {
+		if (buf[k - 1] != 0x0f || buf[k] != 0x05)
+			continue;
+		pairs->nr++;
+		pairs->visit(number_before(buf, k - 1), pairs->data);
+	}
+}
+
+int64_t wf_binary_syscall_pairs(const struct wf_binary *b, void (*visit)(int nr, void *data),
+				void *data)
+{
+	struct pairs pairs = { .visit = visit, .data = data };
+	int ret = read_code(b, look_for_pairs, &pairs);
+
+	return ret < 0 ? ret : pairs.nr;
+}
+
+static void look_for_traits(const unsigned char *buf, size_t kept, size_t len, void *data)
+{
+	static const unsigned char number[] = { 0x3d, 0x01, 0, 0 }; /* of seccomp() */
+	unsigned int *traits = data;
+
+	for (size_t k = kept > 4 ? kept : 4; k < len; k++) {
+		const unsigned char *p = buf + k - 4;
+
+		if (p[0] == 0xf3 && (p[1] & 0xfe) == 0x48 && p[2] == 0x0f && p[3] == 0xae &&
+		    (p[4] & 0xe8) == 0xc8)
+			*traits |= WF_BINARY_USES_BASE;
+		if ((p[0] == 0xbf || p[0] == 0xb8) && memcmp(p + 1, number, sizeof(number)) == 0)
+			*traits |= WF_BINARY_FILTERS;
+	}
+}
+
+int wf_binary_traits(const struct wf_binary *b, unsigned int *out_traits)
+{
+	*out_traits = 0;
+	return read_code(b, look_for_traits, out_traits);
 }

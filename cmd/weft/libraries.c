@@ -106,7 +106,7 @@ static const char *find_in_cache(const struct wf_libraries *l, const char *name)
 }
 
 /* Opens path if it is a library for us. Returns 0 or -errno; the fd is closed again. */
-static int open_library(const char *path, struct wf_binary *out)
+static int open_library(const char *path, struct wf_binary *out, unsigned int *out_traits)
 {
 	const char *damage;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -119,6 +119,7 @@ static int open_library(const char *path, struct wf_binary *out)
 		wf_binary_close(out);
 		return ret < 0 ? ret : -ENOEXEC;
 	}
+	(void)wf_binary_traits(out, out_traits);
 	(void)close(out->fd);
 	out->fd = -1;
 	return 0;
@@ -126,7 +127,7 @@ static int open_library(const char *path, struct wf_binary *out)
 
 static bool try_path(struct wf_libraries_item *item, const char *path)
 {
-	if (open_library(path, &item->binary) < 0)
+	if (open_library(path, &item->binary, &item->traits) < 0)
 		return false;
 	item->path = strdup(path);
 	if (!item->path)

@@ -15,6 +15,7 @@ struct wf_libraries_item {
 	char *name;              /* as DT_NEEDED has it */
 	char *path;              /* NULL: not found */
 	struct wf_binary binary; /* valid with path; its fd is closed */
+	unsigned int traits;     /* WF_BINARY_*, as far as its code could be read */
 };
 
 struct wf_libraries {

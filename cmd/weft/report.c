@@ -35,6 +35,9 @@ struct report {
 	uint64_t static_tls_bytes; /* PT_TLS of the program and of all libraries */
 	int64_t syscall_pairs;
 	uint64_t text_bytes; /* of all of them, to be looked through at the first thread */
+	const char *
+		base_user; /* who uses the GS base itself: a library, "" for the program, or NULL */
+	bool has_filters;  /* and somebody may set filters for system calls */
 };
 
 #define SEARCH_US_PER_MIB 200 /* at most, but on a cold page cache */
@@ -43,7 +46,7 @@ struct report {
 struct walk {
 	struct report *report;
 	const char *library; /* NULL: the program itself */
-	bool makes_threads;
+	bool makes_threads, limits_itself;
 };
 
 static void visit_import(const char *name, void *data)
@@ -58,6 +61,8 @@ static void visit_import(const char *name, void *data)
 		w->report->uses_std_thread = true;
 	if (strcmp(name, "dlopen") == 0)
 		w->report->has_dlopen = true;
+	if (strcmp(name, "prctl") == 0)
+		w->limits_itself = true;
 	wf_uses_add(&w->report->uses, name, w->library);
 }
 
@@ -98,15 +103,28 @@ static uint64_t text_bytes(const struct wf_binary *b)
 	return bytes;
 }
 
+/* Without prctl() nobody may set a filter who is not root. */
+static void add_traits(struct report *r, unsigned int traits, const char *name, bool limits_itself)
+{
+	if (strcmp(name, "libc.so.6") == 0)
+		return;
+	if (traits & WF_BINARY_USES_BASE && !r->base_user)
+		r->base_user = name;
+	r->has_filters |= limits_itself && traits & WF_BINARY_FILTERS;
+}
+
 static void analyse(struct report *r)
 {
 	struct walk w = { .report = r };
 	size_t passive_cxx = SIZE_MAX;
+	unsigned int traits;
 
 	wf_binary_imports(&r->program.binary, visit_import, &w);
 	if (w.makes_threads)
 		add_maker(r, "");
 	r->syscall_pairs = wf_binary_syscall_pairs(&r->program.binary, visit_number, r);
+	(void)wf_binary_traits(&r->program.binary, &traits);
+	add_traits(r, traits, "", w.limits_itself);
 	r->static_tls_bytes = r->program.binary.tls_bytes;
 	r->text_bytes = text_bytes(&r->program.binary);
 	for (size_t i = 0; i < r->libraries.nr; i++) {
@@ -118,6 +136,7 @@ static void analyse(struct report *r)
 		}
 		w = (struct walk){ .report = r, .library = item->name };
 		wf_binary_imports(&item->binary, visit_import, &w);
+		add_traits(r, item->traits, item->name, w.limits_itself);
 		r->static_tls_bytes += item->binary.tls_bytes;
 		r->text_bytes += text_bytes(&item->binary);
 		if (!w.makes_threads)
@@ -151,6 +170,13 @@ static struct verdict judge(const struct report *r)
 					 0 };
 	if (r->nr_makers == 0)
 		return (struct verdict){ "runs", "0 pthread_create: nothing to do", 0 };
+	if (r->base_user && r->has_filters)
+		return (struct verdict){
+			"plain NPTL",
+			"it uses the GS base itself, and may filter its own system calls: its "
+			"threads stay the kernel's",
+			1
+		};
 	if (wf_uses_has(&r->uses, WF_CALLS_BOUND))
 		return (struct verdict){
 			"runs 1:1",
@@ -285,6 +311,12 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 	printf("%-14s%llu MiB of text: about %llu ms at the first thread\n", "search",
 	       (unsigned long long)((r->text_bytes + (1 << 19)) >> 20),
 	       (unsigned long long)(r->text_bytes * SEARCH_US_PER_MIB / 1000 + (1 << 20)) >> 20);
+	if (r->base_user) {
+		snprintf(line, sizeof(line),
+			 "used by %s itself: each of its calls costs a gettid()",
+			 *r->base_user ? r->base_user : "the program");
+		print_line("GS base", line);
+	}
 	for (size_t i = 0; i < r->libraries.nr; i++) {
 		if (!r->libraries.items[i].path)
 			print_line("missing", r->libraries.items[i].name);
@@ -355,6 +387,7 @@ static void print_json(const struct report *r, const char *name, struct verdict 
 		wf_text_json_bool(&j, "static_tls", b->flags & DF_STATIC_TLS);
 		wf_text_json_number(&j, "syscall_pairs", r->syscall_pairs);
 		wf_text_json_number(&j, "text_bytes", (long long)r->text_bytes);
+		wf_text_json_bool(&j, "uses_gs_base", r->base_user != NULL);
 		print_calls(&j, &r->uses);
 		wf_text_json_begin(&j, "needed", '[');
 		for (size_t i = 0; i < b->nr_needed; i++)

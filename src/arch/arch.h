@@ -44,8 +44,16 @@ void *wf_arch_make_gate_context(struct wf_frame *frame);
 uintptr_t wf_arch_get_tls(void);
 void wf_arch_set_tls(uintptr_t tls);
 
-/* The kernel thread that we run on, or NULL for a kernel thread that is not weft's. */
+/*
+ * The kernel thread that we run on, or NULL for a kernel thread that is not weft's. On x86-64 it is the GS base, so what the
+ * program has there has to be kept for it where it uses that itself; see sched/self.h.
+ */
 void wf_arch_set_self(struct wf_kthread *k);
+uintptr_t wf_arch_get_base(void);
+void wf_arch_set_base(uintptr_t base);
+
+/* (a) WF_GATE_*: what the gate does with a call, and whose the base register is in the program's code. */
+extern uint32_t wf_arch_gate_on;
 
 /*
  * Store all that a system call keeps and wf_arch_switch() does not: x87 and vector registers. at is 64-byte aligned

@@ -157,7 +157,11 @@ static const char *patch_all(void)
 
 	wf_settings_complain();
 	ret = wf_modules_patch_all();
-	return ret < 0 ? why_not(ret) : NULL;
+	if (ret < 0)
+		return why_not(ret);
+	return wf_modules_filter_shared()
+		       ? "it uses the GS base itself, and may filter its own system calls (seccomp)"
+		       : NULL;
 }
 
 static const char *why_no_fsgsbase(char **env)
@@ -198,10 +202,6 @@ static void prepare(char **env)
 
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
 		stay_native_unseen(why_no_fsgsbase(env), debug);
-		return;
-	}
-	if (wf_cpu_gsbase()) {
-		stay_native("something in this program uses the GS base already");
 		return;
 	}
 	if (has_other_threads()) {

@@ -21,9 +21,11 @@
 #include "gate/insn.h"
 #include "gate/patch.h"
 #include "gate/resident.h"
+#include "gate/segment.h"
 #include "gate/table.h"
 #include "linux/abi.h"
 #include "linux/robust.h"
+#include "sched/self.h"
 #include "sys/syscall.h"
 
 #include <errno.h>
@@ -51,6 +53,7 @@ static struct dl_phdr_info program;
 static bool (*wanted)(int nr);
 static bool (*wanted_first)(int nr);
 static struct wf_modules_count count;
+static bool is_base_shared; /* some module uses the GS base itself */
 
 /* In the order of the loader's lists, as they were at the last look. */
 static struct module *modules;
@@ -162,6 +165,10 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 	for (size_t i = 0; i < nr_modules; i++)
 		if (modules[i].dynamic == map->l_ld)
 			return 0;
+	if (!is_base_shared && !is_libc(map) && wf_segment_has_base_insns(&info)) {
+		is_base_shared = true;
+		lx_share_base();
+	}
 	if (!is_relocated && has_text_relocations(map))
 		return 0;
 	ret = wf_gate_patch_module(&info, &wish, &counts);
@@ -350,6 +357,23 @@ static int look(bool is_relocated)
 	return ret;
 }
 
+/*
+ * One of the first namespace may set filters: it has the number of seccomp(), and prctl(), without which nobody may who is not
+ * root. Before there is a thread: the list stands still.
+ */
+static bool sets_filters(void)
+{
+	for (size_t i = 0; i < nr_modules && modules[i].name_space == 0; i++) {
+		struct dl_phdr_info info;
+
+		if (modules[i].lo < modules[i].hi && !is_libc(modules[i].map) &&
+		    names(modules[i].map, "prctl") && describe(modules[i].map, &info) &&
+		    wf_segment_has_filters(&info))
+			return true;
+	}
+	return false;
+}
+
 /* --- being told --- */
 
 /* A function that does nothing, with room for a jump: ret and padding, or endbr64 and ret. */
@@ -386,6 +410,7 @@ static bool watch(void)
 /* From watch.S. The loader's lock is held. */
 void wf_gate_changed(void)
 {
+	(void)wf_self_come_in();
 	(void)look(false);
 }
 
@@ -504,6 +529,11 @@ bool wf_modules_at(uintptr_t addr, struct wf_modules_place *out)
 		return true;
 	}
 	return false;
+}
+
+bool wf_modules_filter_shared(void)
+{
+	return is_base_shared && sets_filters();
 }
 
 struct wf_modules_count wf_modules_count(void)

@@ -55,6 +55,13 @@ struct wf_modules_place {
 /* By a program that crashes, at any moment, with faults open. False: no module is known there. */
 bool wf_modules_at(uintptr_t addr, struct wf_modules_place *out);
 
+/*
+ * Some module uses the GS base itself, so that the gate has to ask the kernel who calls, and some module may forbid it to.
+ *
+ * Where: as above, after it.
+ */
+bool wf_modules_filter_shared(void);
+
 struct wf_modules_count {
 	uint32_t modules;       /* looked at */
 	uint32_t patched, left; /* sites */

@@ -298,7 +298,7 @@ void lx_signal_deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_
 bool lx_signal_interrupted(struct wf_thread *base, void *context);
 void lx_signal_resuming(struct wf_thread *base, void *context);
 void lx_signal_in_runtime(void *context);
-void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context);
+void lx_signal_on_fault(int sig, void *siginfo, void *context);
 /* By the door: info as it was before lx_signal_on_fault() found that it was no fault and passed it here. */
 void lx_signal_unforward(struct wf_siginfo *info);
 bool lx_signal_is_ignored(int sig);
@@ -424,8 +424,10 @@ struct lx_config {
 extern struct lx_config lx_config;
 /* Why a program whose rings the main kernel thread owns stays native; NULL: it need not. Before the first thread. */
 const char *lx_uring_of_main(void);
-/* 1; 0: the program stays native; -errno: no kernel thread could be made, and the next thread may try again. */
-long lx_start(void);
+/* base: what the program has in the base register. 1; 0: the program stays native; -errno: no kernel thread could be made, and the next thread may try again. */
+long lx_start(uintptr_t base);
+/* The program uses the base register itself, from now on or in a module that was found. */
+void lx_share_base(void);
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
 /* The program filters its own system calls from now on: none is made for it that it may not expect. */

@@ -5,6 +5,7 @@
  * the threads that it makes, which inherit it there. See sched/bind.c for how such a thread runs.
  */
 #include "linux/bind.h"
+#include "arch/arch.h"
 #include "io/fd.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
@@ -259,10 +260,25 @@ long sysc_personality(struct wf_frame *f)
 	return lx_bind_call(f);
 }
 
+/* The kernel says what may be there. It is put there for a moment, in which a kick finds it as in the program's code. */
+static long set_base(struct lx_thread *self, struct wf_frame *f)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	long ret;
+
+	if (!WF_ARG1(f) && !self->base.user_base)
+		return 0;
+	lx_share_base();
+	ret = lx_raw(f);
+	wf_arch_set_self(k);
+	if (ret == 0)
+		self->base.user_base = WF_ARG1(f);
+	return ret;
+}
+
 long sysc_arch_prctl(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
-	uint64_t none = 0;
 	long ret;
 
 	switch (WF_ARG0(f)) {
@@ -271,10 +287,11 @@ long sysc_arch_prctl(struct wf_frame *f)
 		if (ret == 0)
 			self->base.tls = wf_own_kthread()->tls = WF_ARG1(f);
 		return ret;
-	case ARCH_SET_GS: /* it is the runtime's */
-		return WF_ARG1(f) ? -EPERM : 0;
+	case ARCH_SET_GS:
+		return set_base(self, f);
 	case ARCH_GET_GS:
-		return wf_arch_copy((void *)WF_ARG1(f), &none, sizeof(none));
+		return wf_arch_copy((void *)WF_ARG1(f), &self->base.user_base,
+				    sizeof(self->base.user_base));
 	case ARCH_SET_CPUID:
 		return lx_bind_call(f);
 	default:

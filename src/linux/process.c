@@ -32,20 +32,26 @@ struct wf_child {
 	uint64_t mask;
 	bool is_ours, is_nice, has_policy, has_name;
 	int32_t nice, policy, priority;
+	uintptr_t base; /* of the program's own in the base register */
 	char name[16];
 };
 
 _Static_assert(sizeof(struct wf_child) <= WF_CHILD_BYTES, "gate.S relies on it");
+_Static_assert(offsetof(struct wf_child, base) == WF_CHILD_BASE, "gate.S relies on it");
 
-static struct wf_child child_of_self(void)
+/* f is what the gate made of the call; only one of a kernel thread that is not ours is looked at. */
+static struct wf_child child_of_self(const struct wf_frame *f)
 {
 	const struct lx_thread *self = wf_self_kthread() ? lx_self() : NULL;
 
 	struct wf_child c = { .is_ours = self != NULL };
 
-	if (!self)
+	if (!self) {
+		c.base = f->rax;
 		return c;
+	}
 	c = (struct wf_child){
+		.base = self->base.user_base,
 		.mask = self->sig_mask,
 		.is_ours = true,
 		.is_nice = !lx_bind_tid(self) && self->nice != lx.base_nice,
@@ -95,21 +101,22 @@ void wf_linux_child_begin(const struct wf_child *c)
 /* On the stack of the thread, which waits for us. */
 void wf_linux_vfork_child(void)
 {
-	const struct wf_child c = child_of_self();
+	const struct wf_child c = child_of_self(NULL);
 
-	wf_arch_set_self(NULL);
+	wf_arch_set_base(c.base);
 	wf_linux_child_begin(&c);
 }
 
 /* In the child of a fork: become native on the registers in f, which is where its stack ends. */
 WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 {
-	const struct wf_child c = child_of_self();
+	const struct wf_child c = child_of_self(f);
 
 	lx_signal_restore_kernel(lx_self());
 	wf_peer_unwatch(wf_own_kthread());
 	wf_arch_set_self(NULL);
 	lx_forget(shares_files);
+	wf_arch_set_base(c.base);
 	wf_linux_child_begin(&c);
 	f->rax = 0;
 	wf_arch_gate_leave(f);
@@ -184,6 +191,12 @@ static long fork_to_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	return pid;
 }
 
+/* By the kernel, which puts the mask there: nobody catches our faults. */
+static bool is_writable(char *word)
+{
+	return sys_sigprocmask(SIG_BLOCK, NULL, (uint64_t *)word) == 0;
+}
+
 /*
  * A child that shares our memory and runs on a stack of its own (posix_spawn, or clone() by hand): it gets a
  * copy of the frame at the top of that stack and leaves the gate there as a foreign kernel thread.
@@ -194,10 +207,14 @@ static long clone_with_stack(struct wf_frame *f, uint64_t flags, uintptr_t sp,
 	struct wf_frame *frame = wf_frame_at(sp);
 	bool is_ours = wf_self_kthread() != NULL;
 	char *start = (char *)frame - WF_CHILD_BYTES;
-	const struct wf_child child = child_of_self();
+	const struct wf_child child = child_of_self(f);
 	struct clone_args own;
 	long ret, slack = 0;
 
+	/* No stack there: the kernel refuses, or the child ends by itself. */
+	if (!is_ours &&
+	    !(is_writable(start) && is_writable((char *)(frame + 1) - sizeof(uint64_t))))
+		return lx_raw(f);
 	if (wf_arch_copy(frame, f, sizeof(*f)) < 0 ||
 	    wf_arch_copy(start, &child, sizeof(child)) < 0)
 		return -EFAULT;

@@ -432,18 +432,14 @@ void lx_signal_exit(struct wf_frame *f)
 }
 
 /*
- * A handler returned; uc is its frame on the program's stack. Afterwards the kernel restores uc: make it a
+ * A handler of ours returned; uc is its frame on the program's stack. Afterwards the kernel restores uc: make it a
  * context that it may restore on this kernel thread.
  */
 void wf_linux_sigreturn(struct wf_ucontext *uc)
 {
 	struct wf_kthread *k = wf_self_kthread();
-	struct lx_thread *t;
+	struct lx_thread *t = lx_of(k->cur);
 
-	if (!k)
-		/* a child forked by the handler: native, its mask and stack are in uc as they are */
-		return;
-	t = lx_of(k->cur);
 	/* The check in handler.S comes back here when attention was set meanwhile: the first pass said so in link. */
 	if (uc->link != (void *)uc) {
 		uc->link = uc;

@@ -148,8 +148,9 @@ static bool has_no_room(struct lx_thread *t, const struct sys_sigaction *act,
 }
 
 /* A synchronous fault, on the kernel thread's alternate stack, with all faults and the kick blocked. */
-void lx_signal_on_fault(int sig, struct wf_siginfo *info, void *context)
+void lx_signal_on_fault(int sig, void *siginfo, void *context)
 {
+	struct wf_siginfo *info = siginfo;
 	struct wf_ucontext *uc = context;
 	struct wf_kthread *k = wf_self_kthread();
 	struct lx_thread *t = k && k->cur ? lx_of(k->cur) : NULL;

@@ -20,6 +20,7 @@
 #include "linux/policy.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
+#include "sched/self.h"
 #include "sys/rseq.h"
 
 #include <errno.h>
@@ -29,11 +30,11 @@
 
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
 
-extern uint32_t wf_arch_gate_on;
 void wf_arch_restorer_native(void);
 
 struct lx_config lx_config;
 static bool is_refused;
+static bool shares_base;
 static const char *native_why; /* decided before the first thread; NULL: not so */
 
 /* Behind the gate's exit nobody looks at the attention word again: what a kick brings is dealt with at once. */
@@ -131,10 +132,20 @@ void lx_filtered(void)
 
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
+static void on_kick(int sig, void *info, void *context)
+{
+	wf_self_handle(wf_preempt_on_kick, sig, info, context);
+}
+
+static void on_fault(int sig, void *info, void *context)
+{
+	wf_self_handle(lx_signal_on_fault, sig, info, context);
+}
+
 static void take_over_handlers(void)
 {
 	struct sys_sigaction kick = {
-		.handler = (void *)wf_preempt_on_kick,
+		.handler = (void *)on_kick,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | 0x04000000 /* SA_RESTORER */,
 		.restorer = (void *)wf_arch_restorer_native,
 	};
@@ -147,7 +158,7 @@ static void take_over_handlers(void)
 	 * Somebody may send them in a storm: one at a time, or they fill the alternate stack. No kick meanwhile: it
 	 * would find the runtime, and what it was for would wait for the next one.
 	 */
-	fault.handler = (void *)lx_signal_on_fault;
+	fault.handler = (void *)on_fault;
 	fault.mask = lx_bit(WF_SIG_KICK);
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
 		fault.mask |= lx_bit(faults[i]);
@@ -227,6 +238,14 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	lx.nr_threads = 1;
 }
 
+void lx_share_base(void)
+{
+	uint32_t on = WF_GATE_ON;
+
+	shares_base = true;
+	(void)wf_cas(&wf_arch_gate_on, &on, (uint32_t)WF_GATE_SHARED);
+}
+
 /* One for each table: a child that makes threads has a new one. The same seed is to be the same run. */
 static uint64_t futex_key(void)
 {
@@ -265,7 +284,7 @@ static void take_down(void)
 	lx = (struct lx_process){ .has_userfaults = lx.has_userfaults };
 }
 
-static long start(uint64_t mask)
+static long start(uint64_t mask, uintptr_t base)
 {
 	const char *call;
 	struct wf_thread *main;
@@ -300,12 +319,13 @@ static long start(uint64_t mask)
 		return ret;
 	}
 	unregister_rseq();
-	wf_store_release(&wf_arch_gate_on, 1u);
+	main->user_base = base;
+	wf_store_release(&wf_arch_gate_on, shares_base || base ? WF_GATE_SHARED : WF_GATE_ON);
 	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
 	return 1;
 }
 
-long lx_start(void)
+long lx_start(uintptr_t base)
 {
 	uint64_t all = ~0ull, mask = 0;
 	const char *why;
@@ -327,7 +347,7 @@ long lx_start(void)
 	if (why)
 		return refuse(why);
 	(void)sys_sigprocmask(SIG_SETMASK, &all, &mask);
-	ret = start(mask);
+	ret = start(mask, base);
 	if (ret <= 0) {
 		take_down();
 		(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -339,7 +359,7 @@ long lx_start(void)
 
 void lx_forget(bool shares_files)
 {
-	wf_arch_gate_on = 0;
+	wf_arch_gate_on = WF_GATE_OFF;
 	wf_epoll_forget(shares_files);
 	wf_ring_forget();
 	lx_timer_forget();

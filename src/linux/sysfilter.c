@@ -7,6 +7,7 @@
  * breaks one of them it refuses itself.
  */
 #include "linux/sysfilter.h"
+#include "arch/arch.h"
 #include "linux/abi.h"
 
 #include <linux/audit.h>
@@ -196,7 +197,10 @@ bool lx_sysfilter_lets_runtime(const void *user)
 	for (size_t i = 0; i < ARRAY_LEN(tried); i++) {
 		uint32_t action = verdict(&prog, &tried[i]);
 
-		if (!is_allowed(action) && action != SECCOMP_RET_ERRNO)
+		/* Where the program uses the base register itself nothing goes without its answer. */
+		if (!is_allowed(action) && (action != SECCOMP_RET_ERRNO ||
+					    (tried[i].nr == __NR_gettid &&
+					     wf_load_acquire(&wf_arch_gate_on) == WF_GATE_SHARED)))
 			return false;
 	}
 	return true;

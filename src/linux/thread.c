@@ -89,6 +89,7 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 	frame->rax = 0;
 	t->stack_low = r->stack_low;
 	t->stack_high = r->stack_low ? r->sp : 0;
+	base->user_base = parent->base.user_base;
 	base->tls = r->flags & CLONE_SETTLS ? r->tls : wf_arch_get_tls();
 	base->sp = wf_arch_make_gate_context(frame);
 	tid = base->tid;
@@ -129,11 +130,11 @@ static bool is_thread(uint64_t flags)
 }
 
 /* The first thread starts the runtime. 1; 0: stay native; -errno: as the kernel would have refused it. */
-static long may_make_threads(void)
+static long may_make_threads(const struct wf_frame *f)
 {
 	if (wf_load_acquire(&wf_rt.started))
 		return wf_self_kthread() != NULL;
-	return lx_start();
+	return lx_start(f->rax);
 }
 
 long sysc_clone(struct wf_frame *f)
@@ -148,10 +149,23 @@ long sysc_clone(struct wf_frame *f)
 	long ret = 0;
 
 	if (is_thread(r.flags) && r.sp)
-		ret = may_make_threads();
+		ret = may_make_threads(f);
 	if (ret)
 		return ret < 0 ? ret : make_thread_or_yield(f, &r);
 	return lx_clone_process(f, r.flags, r.sp, NULL);
+}
+
+/* By the kernel, which looks at a set before it finds that it does not know what to do with it. */
+static bool is_readable(uintptr_t word)
+{
+	return sys_sigprocmask(-1, (const uint64_t *)word, NULL) != -EFAULT;
+}
+
+/* Nobody catches our faults before the first thread, nor on a kernel thread that is not weft's. At most two pages. */
+static bool may_be_read(uintptr_t args, size_t bytes)
+{
+	return wf_self_kthread() ||
+	       (is_readable(args) && is_readable(args + bytes - sizeof(uint64_t)));
 }
 
 long sysc_clone3(struct wf_frame *f)
@@ -165,6 +179,8 @@ long sysc_clone3(struct wf_frame *f)
 		return -EINVAL;
 	if (bytes > WF_PAGE)
 		return -E2BIG;
+	if (!may_be_read(WF_ARG0(f), bytes))
+		return -EFAULT;
 	if (wf_arch_copy(&args, (const void *)WF_ARG0(f), WF_MIN(bytes, sizeof(args))) < 0)
 		return -EFAULT;
 	/* Headers newer than ours: as in the kernel, what we do not know must not be asked for. */
@@ -190,7 +206,7 @@ long sysc_clone3(struct wf_frame *f)
 		.tls = args.tls,
 	};
 	if (is_thread(r.flags) && args.stack)
-		ret = may_make_threads();
+		ret = may_make_threads(f);
 	if (ret)
 		return ret < 0 ? ret : make_thread_or_yield(f, &r);
 	return lx_clone_process(f, args.flags | args.exit_signal, args.stack ? r.sp : 0, &args);

@@ -131,6 +131,8 @@ struct wf_thread {
 	uint32_t generation;  /* (a) how often this slot was used */
 	int32_t slice_left;   /* (w) ns; below 0: the monitor saw it run for so long, to the end */
 	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
+	/* (o) what the program has in the base register, while the thread is in the runtime; see self.h */
+	uintptr_t user_base;
 	/* (o) where it was preempted last; how often it was there, having used no time; its kernel thread's since when */
 	uint64_t preempted_at;
 	uint32_t nr_still;
@@ -142,6 +144,7 @@ struct wf_thread {
 
 /* What a wait without a deadline touches: two cache lines. */
 _Static_assert(offsetof(struct wf_thread, timer) == 2 * WF_CACHE_LINE, "cache lines");
+_Static_assert(offsetof(struct wf_thread, user_base) == WF_T_USER_BASE, "gate.S relies on it");
 _Static_assert(offsetof(struct wf_thread, sp) == WF_T_SP, "gate.S relies on it");
 _Static_assert(offsetof(struct wf_thread, keeps_vectors) == WF_T_KEEPS_VECTORS,
 	       "gate.S relies on it");

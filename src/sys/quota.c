@@ -180,7 +180,7 @@ static long long quota_here(struct sys_quota *q, bool is_v1)
 		(void)take_number(&at);
 		period = quota < 0 ? -1 : take_number(&at);
 	}
-	return quota > 0 && period > 0 ? quota * 1000 / period : -1;
+	return quota > 0 && period > 0 ? (quota * 1000 + period - 1) / period : -1;
 }
 
 /* The same of the number of kernel threads; "max" is none. */

@@ -5,6 +5,8 @@
 #include <sched.h>
 #include "check.h"
 
+#include <sched.h>
+
 struct large_args {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 	uint64_t set_tid, set_tid_size, cgroup;
@@ -53,8 +55,33 @@ static void *clones(void *arg)
 	return arg;
 }
 
+static void *has_no_arguments(void *arg)
+{
+	CHECK_ERRNO(clone3(NULL, 64), EFAULT);
+	CHECK_ERRNO(clone3((struct large_args *)-1l, 64), EFAULT);
+	return arg;
+}
+
+/* And flags that do not go together. */
+static void has_no_stack(void)
+{
+	struct large_args args = {
+		.flags = CLONE_VM | CLONE_VFORK | CLONE_FS | CLONE_NEWNS,
+		.exit_signal = SIGCHLD,
+		.stack = 4096,
+		.stack_size = 4096,
+	};
+
+	CHECK_ERRNO(clone3(&args, 64), EINVAL);
+}
+
 int main(void)
 {
+	has_no_arguments(NULL);
+	has_no_stack();
+	ok("no arguments and no stack, before the first thread");
+	join(start(has_no_arguments, NULL));
+	ok("no arguments");
 	join(start(clones, NULL));
 	return finish();
 }

@@ -61,6 +61,7 @@ static void touch_number(int nr, void *data)
 static int read_all(int fd, size_t *out_sum)
 {
 	const char *damage = NULL;
+	unsigned int traits;
 	struct wf_binary b;
 	int ret = wf_binary_open(&b, fd, &damage);
 
@@ -75,6 +76,8 @@ static int read_all(int fd, size_t *out_sum)
 		*out_sum += b.rpath ? strlen(b.rpath) : 0;
 		*out_sum += b.runpath ? strlen(b.runpath) : 0;
 		*out_sum += (size_t)wf_binary_syscall_pairs(&b, touch_number, out_sum);
+		if (wf_binary_traits(&b, &traits) == 0)
+			*out_sum += traits;
 	}
 	wf_binary_close(&b);
 	return ret;

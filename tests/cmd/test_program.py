@@ -108,6 +108,20 @@ class Program(CommandTest):
         self.assertGreaterEqual(report["syscall_pairs"], 1)
         self.assertIn("getpid", [call["name"] for call in report["calls"] if call["inline"]])
 
+    def test_programs_with_a_use_for_the_gs_base(self):
+        base = '__asm__ volatile("wrgsbase %0" : : "r"(0ul));'
+        program = self.compile("base", THREAD + "int main(void) { " + base + " return run(); }", "-pthread")
+        report = self.examine(program, 0)
+        self.assertTrue(report["uses_gs_base"])
+        self.assertEqual(report["verdict"], "runs")
+        self.compile("libfilters.so", "#include <sys/prctl.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+                     "int filters(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) +"
+                     " (int)syscall(SYS_seccomp, 0, 0, 0); }", "-shared", "-fPIC", "-O2")
+        program = self.compile("browser", THREAD + "int filters(void); int main(int argc, char **argv) { " + base +
+                               " return argc > 1 ? filters() : run(); }", "-pthread", f"-L{self.dir}", "-lfilters",
+                               "-Wl,-rpath,$ORIGIN")
+        self.assertEqual(self.examine(program, 1)["verdict"], "plain NPTL")
+
     def test_refusal_is_the_one_of_run(self):
         static = self.compile("static", PLAIN, "-static")
         if not static:

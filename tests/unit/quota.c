@@ -120,3 +120,30 @@ TEST(what_cannot_be_read_does_not_limit)
 		      { "/sys/fs/cgroup/cpu.max", "99999999999999999999999 1\n" }) > 0,
 		 1);
 }
+
+TEST(a_quota_is_rounded_up)
+{
+	static const struct {
+		const char *text;
+		long long thousandths; /* -1: no limit */
+	} rows[] = {
+		{ "max 100000\n", -1 },
+		{ "100000 100000\n", 1000 },
+		{ "150000 100000\n", 1500 },
+		{ "100001 100000\n", 1001 },
+		{ "1 100000\n", 1 },
+		{ "1000000 50000\n", 20000 },
+		{ "", -1 },
+		{ "100000\n", -1 },
+		{ "100000 0\n", -1 },
+		{ "0 100000\n", -1 },
+		{ "-1 100000\n", -1 },
+	};
+	const char *where;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!CHECK_EQ(FIND(GROUP("0::/a\n"), MOUNTS(V2),
+				   { "/sys/fs/cgroup/a/cpu.max", rows[i].text }),
+			      rows[i].thousandths))
+			tap_note("\"%s\"", rows[i].text);
+}

@@ -13,6 +13,8 @@
 #define MXCSR_DEFAULT 0x1f80u
 #define X87CW_DEFAULT 0x37fu
 
+uint32_t wf_arch_gate_on;
+
 void wf_arch_context_start(void);
 void wf_arch_resume_start(void);
 void wf_arch_gate_thread_start(void);
@@ -88,6 +90,16 @@ void wf_arch_set_tls(uintptr_t tls)
 void wf_arch_set_self(struct wf_kthread *k)
 {
 	wf_cpu_set_gsbase((uintptr_t)k);
+}
+
+uintptr_t wf_arch_get_base(void)
+{
+	return wf_cpu_gsbase();
+}
+
+void wf_arch_set_base(uintptr_t base)
+{
+	wf_cpu_set_gsbase(base);
 }
 
 /* What wf_arch_spawn_raw() takes from a new stack. */

@@ -18,7 +18,7 @@
 struct wf_frame {
 	uint64_t r15, r14, r13, r12, rbp, rbx;
 	uint64_t r10, r9, r8;
-	uint64_t rax; /* result */
+	uint64_t rax; /* result; before, of a caller that is not weft's: its GS base */
 	uint64_t rdx, rsi, rdi;
 	uint64_t nr;     /* system call number at entry */
 	uint64_t resume; /* trampoline address to leave to: rcx */

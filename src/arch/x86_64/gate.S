@@ -27,11 +27,9 @@
 #define NR_USERFAULTFD 323
 #define NR_CLONE3 435
 
+#ifdef WF_POISON
 	.data
 	.balign 4
-LABEL(wf_arch_gate_on)	/* 0: no thread was made yet, pass everything through; 1: weft answers */
-	.long	0
-#ifdef WF_POISON
 LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well */
 	.long	0
 #endif
@@ -123,10 +121,10 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	movq	%r12, %rsp
 	.endm
 
-	/* To one of ours, after the first thread was made. rcx: the kernel thread. */
-	.macro COME_IN
-	cmpl	$0, wf_arch_gate_on(%rip)
-	je	.Lnot_started
+	/* To one of ours, after the first thread was made. rcx: the kernel thread. shared: where the GS base tells nothing. */
+	.macro COME_IN shared
+	cmpl	$WF_GATE_ON, wf_arch_gate_on(%rip)
+	jne	\shared
 	SAVE_RETURN
 	rdgsbase %rcx
 	testq	%rcx, %rcx
@@ -141,7 +139,7 @@ FUNC(wf_arch_gate_entry_keeping)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	.cfi_register %rip, %r11
-	COME_IN
+	COME_IN	.Lshared_keeping
 	cmpl	$NR_VFORK, %eax
 	je	.Lvfork_ours
 	SAVE_REST
@@ -159,7 +157,7 @@ FUNC(wf_arch_gate_entry_clock)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	.cfi_register %rip, %r11
-	COME_IN
+	COME_IN	.Lshared_clock
 	cmpb	$0, WF_KT_IN_CLOCK(%rcx)
 	jne	.Lnot_ours
 	SAVE_REST
@@ -172,13 +170,7 @@ FUNC(wf_arch_gate_entry)
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	.cfi_register %rip, %r11
-	cmpl	$0, wf_arch_gate_on(%rip)
-	je	.Lnot_started
-.Lstarted:
-	SAVE_RETURN
-	rdgsbase %rcx
-	testq	%rcx, %rcx
-	jz	.Lnot_ours
+	COME_IN	.Lshared
 	cmpl	$NR_VFORK, %eax
 	je	.Lvfork_ours
 	SAVE_REST
@@ -192,12 +184,7 @@ LABEL(wf_arch_gate_exit_begin)
 	movq	%gs:WF_KT_CUR, %rcx
 	cmpl	$0, WF_T_ATTENTION(%rcx)
 	jne	.Lattention
-.Lrestore:
 #ifdef WF_POISON
-	rdgsbase %rcx
-	testq	%rcx, %rcx
-	jz	1f
-	movq	WF_KT_CUR(%rcx), %rcx
 	cmpb	$0, WF_T_KEEPS_VECTORS(%rcx)
 	jne	1f
 	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
@@ -210,6 +197,11 @@ LABEL(wf_arch_gate_exit_begin)
 	.endr
 1:
 #endif
+	cmpl	$WF_GATE_SHARED, wf_arch_gate_on(%rip)
+	jne	.Lrestore
+	movq	WF_T_USER_BASE(%rcx), %rcx
+	wrgsbase %rcx
+.Lrestore:
 	RESTORE_CALLEE_AND_ARGS
 	leaq	WF_FRAME_BYTES + WF_RED_ZONE(%rsp), %rsp
 	.cfi_def_cfa %rsp, 0
@@ -318,12 +310,16 @@ FUNC(wf_arch_gate_leave)
 
 	/*
 	 * One of these before the first thread, or by a kernel thread that is not weft's: into C, which decides;
-	 * may return as a weft thread.
+	 * may return as a weft thread. The GS base is not ours, and C finds none there: the program's is in rax of the frame.
 	 */
 .Lmaking:
 	.cfi_startproc
 	.cfi_def_cfa %rsp, WF_RED_ZONE
 	SAVE_FRAME
+	rdgsbase %rbx
+	movq	%rbx, WF_FRAME_RAX(%r12)
+	xorl	%ecx, %ecx
+	wrgsbase %rcx
 	movq	%r12, %rdi
 	call	wf_linux_make
 	movq	%r12, %rsp
@@ -331,7 +327,74 @@ FUNC(wf_arch_gate_leave)
 	rdgsbase %rcx
 	testq	%rcx, %rcx
 	jnz	wf_arch_gate_exit_begin
+	wrgsbase %rbx
 	jmp	.Lrestore
+	.cfi_endproc
+
+	/* The flags tell why the gate is not just on. The program has the GS base: who we are is asked with everything saved. */
+.Lshared_clock:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+	jb	.Lnot_started
+	SAVE_FRAME
+	call	wf_self_come_in
+	testq	%rax, %rax
+	jz	.Lshared_foreign
+	cmpb	$0, WF_KT_IN_CLOCK(%rax)
+	jne	.Lshared_foreign
+	jmp	.Lshared_answer
+	.cfi_endproc
+.Lshared_keeping:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+	jb	.Lnot_started
+	SAVE_FRAME
+	call	wf_self_come_in
+	testq	%rax, %rax
+	jz	.Lshared_foreign
+	cmpl	$NR_VFORK, WF_FRAME_NR(%r12)
+	je	.Lshared_vfork
+	btsq	$WF_FRAME_KEEPS_BIT, WF_FRAME_RESUME(%r12)
+	jmp	.Lshared_answer
+	.cfi_endproc
+.Lshared:
+	.cfi_startproc
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	.cfi_register %rip, %r11
+	jb	.Lnot_started
+	SAVE_FRAME
+	call	wf_self_come_in
+	testq	%rax, %rax
+	jz	.Lshared_foreign
+	cmpl	$NR_VFORK, WF_FRAME_NR(%r12)
+	je	.Lshared_vfork
+.Lshared_answer:
+	ANSWER
+	jmp	wf_arch_gate_exit_begin
+	.cfi_endproc
+
+	/* As if nothing had been saved. */
+	.macro UNDO_SAVE_FRAME
+	.cfi_startproc
+	CFI_IN_FRAME %r12
+	movq	%r12, %rsp
+	CFI_IN_FRAME %rsp
+	RESTORE_CALLEE_AND_ARGS
+	leaq	WF_FRAME_BYTES(%rsp), %rsp
+	.cfi_def_cfa %rsp, WF_RED_ZONE
+	CFI_KEPT_RESTORED
+	.cfi_register %rip, %r11
+	.endm
+
+.Lshared_foreign:
+	UNDO_SAVE_FRAME
+	jmp	.Lforeign
+	.cfi_endproc
+.Lshared_vfork:
+	UNDO_SAVE_FRAME
+	jmp	.Lvfork
 	.cfi_endproc
 
 	/* vfork under weft: hand the worker on, run the call with no frame of ours live, take a worker again. */
@@ -430,7 +493,8 @@ FUNC(wf_arch_raw_clone)
 1:	.cfi_startproc
 	leaq	WF_CHILD_BYTES(%rsp), %rbx
 	CFI_IN_FRAME %rbx
-	wrgsbase %rax
+	movq	WF_CHILD_BASE(%rsp), %rcx
+	wrgsbase %rcx
 	movq	%rsp, %rdi
 	andq	$-16, %rsp
 	call	wf_linux_child_begin

@@ -20,6 +20,10 @@
 	nop	/* unwinders look up the address before the return address */
 FUNC(wf_arch_restorer)
 	movq	%rsp, %rbx
+	andq	$-16, %rsp
+	call	wf_self_come_in
+	testq	%rax, %rax	/* zero in a child forked by the handler: native, with its mask and stack in uc */
+	jz	.Lnative
 LABEL(wf_arch_restorer_check)
 	movq	%rbx, %rdi
 	movq	%rbx, %rsp
@@ -27,15 +31,21 @@ LABEL(wf_arch_restorer_check)
 	call	wf_linux_sigreturn
 	movq	%rbx, %rsp
 LABEL(wf_arch_restorer_tail)
-	rdgsbase %rcx
-	testq	%rcx, %rcx	/* zero in a child forked by the handler: a plain process */
-	jz	1f
-	movq	WF_KT_CUR(%rcx), %rcx
+	movq	%gs:WF_KT_CUR, %rcx
 	cmpl	$0, WF_T_ATTENTION(%rcx)
 	jne	wf_arch_restorer_check
+	cmpl	$WF_GATE_SHARED, wf_arch_gate_on(%rip)
+	jne	1f
+	movq	WF_T_USER_BASE(%rcx), %rcx
+	wrgsbase %rcx
 1:	movl	$15, %eax
 	syscall
 LABEL(wf_arch_restorer_end)
+	ud2
+.Lnative:
+	movq	%rbx, %rsp
+	movl	$15, %eax
+	syscall
 	ud2
 	.cfi_endproc
 END_FUNC(wf_arch_restorer)
@@ -57,7 +67,12 @@ LABEL(wf_arch_enter_check)
 	cmpl	$0, WF_T_ATTENTION(%rcx)
 	jne	1f
 .Lenter:
-	movq	%rbx, %rsp
+	cmpl	$WF_GATE_SHARED, wf_arch_gate_on(%rip)
+	jne	2f
+	movq	%gs:WF_KT_CUR, %rcx
+	movq	WF_T_USER_BASE(%rcx), %rcx
+	wrgsbase %rcx
+2:	movq	%rbx, %rsp
 	movq	%r13, %rdi
 	movq	%r14, %rsi
 	movq	%r15, %rdx

@@ -14,6 +14,7 @@
 #define WF_T_SP 0
 #define WF_T_ATTENTION 16
 #define WF_T_KEEPS_VECTORS 71
+#define WF_T_USER_BASE 168
 
 /* struct wf_frame: see frame.h */
 #define WF_FRAME_R15 0
@@ -35,8 +36,14 @@
 #define WF_FRAME_BYTES 128
 #define WF_FRAME_KEEPS_BIT 63 /* of resume, until C code has seen it */
 #define WF_CHILD_BYTES 48     /* below the frame on the stack of a child: struct wf_child */
+#define WF_CHILD_BASE 24
 
 #define WF_RED_ZONE 128
+
+/* wf_arch_gate_on */
+#define WF_GATE_OFF 0    /* no thread was made yet: everything passes through */
+#define WF_GATE_ON 1     /* weft answers */
+#define WF_GATE_SHARED 2 /* and the GS base is the program's own in its code; see sched/self.h */
 
 /* -ERESTARTSYS and its kin, as a call's answer: interrupted. */
 #define WF_RESTART_FIRST 512

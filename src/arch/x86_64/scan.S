@@ -27,12 +27,13 @@
 	pshufd	$0, \xmm, \xmm
 	.endm
 
-/* const uint8_t *wf_arch_find_syscall(const uint8_t *p, const uint8_t *end): the next 0f 05, or end. */
-FUNC(wf_arch_find_syscall)
+	/* const uint8_t *name(const uint8_t *p, const uint8_t *end): the next first and second, or end. */
+	.macro FIND name first second
+FUNC(\name)
 	.cfi_startproc
 	SAVE_XMM
-	ALL_BYTES 0x0f, %xmm4
-	ALL_BYTES 0x05, %xmm5
+	ALL_BYTES \first, %xmm4
+	ALL_BYTES \second, %xmm5
 	/* The bytes behind each block are looked at, too. */
 1:	leaq	65(%rdi), %rax
 	cmpq	%rsi, %rax
@@ -57,14 +58,14 @@ FUNC(wf_arch_find_syscall)
 	jnz	2f
 	addq	$64, %rdi
 	jmp	1b
-2:	cmpw	$0x050f, (%rdi)	/* there is one: no end to test */
+2:	cmpw	$(\second << 8 | \first), (%rdi)	/* there is one: no end to test */
 	je	4f
 	incq	%rdi
 	jmp	2b
 3:	leaq	2(%rdi), %rax
 	cmpq	%rsi, %rax
 	ja	5f
-	cmpw	$0x050f, (%rdi)
+	cmpw	$(\second << 8 | \first), (%rdi)
 	je	4f
 	incq	%rdi
 	jmp	3b
@@ -73,7 +74,14 @@ FUNC(wf_arch_find_syscall)
 	RESTORE_XMM
 	ret
 	.cfi_endproc
-END_FUNC(wf_arch_find_syscall)
+END_FUNC(\name)
+	.endm
+
+FIND wf_arch_find_syscall 0x0f 0x05
+/* rdgsbase, wrgsbase, and fences. */
+FIND wf_arch_find_0fae 0x0f 0xae
+/* The number of seccomp(). */
+FIND wf_arch_find_3d01 0x3d 0x01
 
 /*
  * void wf_arch_mark_jumps(const uint8_t *p, size_t nr, uint64_t *out): for each of nr blocks of 64 bytes, a bit

@@ -135,7 +135,11 @@ LABEL(wf_arch_sigreturn_check)
 	movq	%rdx, %rsp
 	cmpl	$0, (%rsi)
 	jne	1f
-	movq	%rdi, %rsp
+	cmpl	$WF_GATE_SHARED, wf_arch_gate_on(%rip)
+	jne	2f
+	movq	WF_T_USER_BASE - WF_T_ATTENTION(%rsi), %rcx
+	wrgsbase %rcx
+2:	movq	%rdi, %rsp
 	movl	$15, %eax
 	syscall
 LABEL(wf_arch_sigreturn_end)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The base register between the program and the runtime: see self.h.
+ *
+ * The kernel's number for the kernel thread is what no program can change, and no other kernel thread has it. It takes a
+ * system call, so a program pays for it that has its own use for the register, and no other one does.
+ */
+#include "sched/self.h"
+#include "arch/arch.h"
+#include "arch/x86_64/sigframe.h"
+#include "sched/runtime.h"
+
+/* Where a number was found last: a hint. */
+#define NR_HINTS 1024u
+static uint32_t hints[NR_HINTS];
+
+/* Not the door: it runs nothing of the program's, and its number may be 1, as that of a child in a new namespace. */
+static struct wf_kthread *with_tid(uint32_t i, int tid)
+{
+	struct wf_kthread *k = wf_rt.kthreads[i];
+
+	return k && wf_load_relaxed(&k->tid) == tid && !k->is_door ? k : NULL;
+}
+
+static struct wf_kthread *find(void)
+{
+	const int tid = (int)sys0(__NR_gettid);
+	uint32_t *hint = &hints[(uint32_t)tid % NR_HINTS];
+	uint32_t nr = wf_load_acquire(&wf_rt.nr_kthreads), i = wf_load_hint(hint);
+	struct wf_kthread *k = i < nr ? with_tid(i, tid) : NULL;
+
+	for (i = 0; !k && i < nr; i++) {
+		k = with_tid(i, tid);
+		if (k)
+			wf_store_hint(hint, i);
+	}
+	return k;
+}
+
+struct wf_kthread *wf_self_come_in(void)
+{
+	const uint32_t on = wf_load_acquire(&wf_arch_gate_on);
+	struct wf_kthread *k;
+	uintptr_t base;
+
+	if (on == WF_GATE_OFF)
+		return NULL;
+	if (on == WF_GATE_ON)
+		return wf_self_kthread();
+	k = find();
+	base = wf_arch_get_base();
+	if (!k || base == (uintptr_t)k)
+		return k;
+	/* A handler in between keeps the same once more. */
+	k->cur->user_base = base;
+	wf_arch_set_self(k);
+	return k;
+}
+
+/*
+ * What is interrupted goes on with what it had there, unless it was sent back to where the runtime looks at the attention
+ * word, in code of its own. If the thread was preempted, whoever resumes it sees to that instead.
+ */
+void wf_self_handle(void (*handler)(int sig, void *info, void *context), int sig, void *info,
+		    void *context)
+{
+	const struct wf_ucontext *uc = context;
+	const uint64_t rip = uc->reg[WF_UC_RIP];
+	const uintptr_t base = wf_arch_get_base();
+	struct wf_kthread *k = wf_self_come_in();
+
+	if (!k)
+		wf_arch_set_self(NULL);
+	handler(sig, info, context);
+	if (base != (uintptr_t)k &&
+	    (uc->reg[WF_UC_RIP] == rip || !wf_in_own_text(uc->reg[WF_UC_RIP])))
+		wf_arch_set_base(base);
+}
