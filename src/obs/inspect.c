@@ -164,9 +164,9 @@ static const struct wf_inspect_value values[] = {
 	WF_EVENTS
 #undef WF_EVENT
 
-	{ "handoff", "left vacant", WF_HANDOFF_LEFT },
-	{ "handoff", "before the call", WF_HANDOFF_BEFORE },
-	{ "handoff", "by the monitor", WF_HANDOFF_TAKEN },
+	{ "handoff", "left open", WF_HANDOFF_LAZY },
+	{ "handoff", "before the call", WF_HANDOFF_CERTAIN },
+	{ "handoff", "by the monitor", WF_HANDOFF_MONITOR },
 
 	{ "reason", "event", WF_WAKE_EVENT },
 	{ "reason", "time-out", WF_WAKE_TIMEOUT },

@@ -31,7 +31,7 @@ void wf_call_enter(bool certain)
 	wf_step();
 	wf_store_seq_cst(&k->worker, (struct wf_worker *)NULL);
 	k->count.handoffs++;
-	WF_TRACE(k, WF_EV_HANDOFF, w->index, WF_HANDOFF_BEFORE);
+	WF_TRACE(k, WF_EV_HANDOFF, w->index, WF_HANDOFF_CERTAIN);
 	wf_rt_make_vacant(w);
 	wf_preempt_settle(k);
 }
@@ -53,7 +53,7 @@ void wf_call_enter_lazy(void)
 	wf_store_release(&k->insys, 2u);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	k->count.handoffs++;
-	WF_TRACE(k, WF_EV_HANDOFF, w->index, WF_HANDOFF_LEFT);
+	WF_TRACE(k, WF_EV_HANDOFF, w->index, WF_HANDOFF_LAZY);
 	wf_rt_leave_vacant(w);
 }
 
@@ -69,6 +69,7 @@ bool wf_call_retake(struct wf_worker *w)
 	/* Only now does k's worker stay what it is: between the look and the CAS, k may have changed it. */
 	w = wf_load_acquire(&k->worker);
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	WF_TRACE(wf_own_kthread(), WF_EV_HANDOFF, w->index, WF_HANDOFF_MONITOR);
 	wf_rt_make_vacant(w);
 	return true;
 }

@@ -134,18 +134,14 @@ void wf_monitor_preempt_for_wake(struct wf_worker *w)
 static void stuck_in_call(struct wf_worker *w, struct wf_kthread *k, uint32_t calls)
 {
 	struct wf_thread *t = wf_load_relaxed(&k->cur);
-	struct wf_kthread *self;
 
 	if (t && wf_load_relaxed(&t->breaks_call) && w->broken_calls != calls) {
 		w->broken_calls = calls;
 		wf_call_break(t);
 		return;
 	}
-	if (!wf_call_retake(w))
-		return;
-	self = wf_own_kthread();
-	self->count.handoffs++;
-	WF_TRACE(self, WF_EV_HANDOFF, w->index, WF_HANDOFF_TAKEN);
+	if (wf_call_retake(w))
+		wf_own_kthread()->count.handoffs++;
 }
 
 /*

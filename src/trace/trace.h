@@ -22,11 +22,11 @@ enum wf_event {
 		WF_EV_NR
 };
 
-/* How a worker goes to another kernel thread: an argument of WF_EV_HANDOFF. */
+/* Why a worker was passed on. */
 enum wf_handoff {
-	WF_HANDOFF_LEFT,   /* vacant, while the call waits for a disk */
-	WF_HANDOFF_BEFORE, /* by the thread, before a call that is certain to wait */
-	WF_HANDOFF_TAKEN,  /* by the monitor, which found the same call twice */
+	WF_HANDOFF_LAZY, /* left open for as long as a call waits for the disk: see wf_call_enter_lazy() */
+	WF_HANDOFF_CERTAIN, /* before a call that is certain to block */
+	WF_HANDOFF_MONITOR, /* the monitor found the same call twice; its own event, not the caller's */
 };
 
 #define WF_TRACE_EVENTS 2048u
