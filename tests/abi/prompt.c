@@ -38,7 +38,7 @@ static void *waits_for_data(void *arg)
 
 static void *sleeps_long(void *arg)
 {
-	struct timespec limit = { 3600, 0 };
+	struct timespec limit = timespec_of(now_ns() + 3600 * SEC);
 
 	pthread_mutex_lock(&lock);
 	while (!is_over)
