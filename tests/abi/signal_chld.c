@@ -34,13 +34,9 @@ static void on_one(int sig, siginfo_t *info, void *context)
 	nr_told++;
 }
 
-/*
- * Nothing but the signal ends the wait: in sigsuspend() where it is blocked otherwise, or in a long sleep. It tells who ended
- * and how.
- */
-static void *is_told(void *by_sleep)
+/* Nothing but the signal, which is blocked otherwise, ends the wait. It tells who ended and how. */
+static void *is_told(void *arg)
 {
-	const struct timespec hour = { 3600, 0 };
 	sigset_t chld, none;
 
 	sigemptyset(&none);
@@ -51,8 +47,7 @@ static void *is_told(void *by_sleep)
 		char c = 'x';
 		pid_t pid;
 
-		if (!by_sleep)
-			CHECK_PT(pthread_sigmask(SIG_BLOCK, &chld, NULL));
+		CHECK_PT(pthread_sigmask(SIG_BLOCK, &chld, NULL));
 		nr_told = 0;
 		CHECK_SYS(pipe(fds));
 		pid = fork();
@@ -66,24 +61,19 @@ static void *is_told(void *by_sleep)
 		}
 		CHECK_SYS(pid);
 		CHECK_EQ(write(fds[1], &c, 1), 1);
-		while (!nr_told) {
-			if (by_sleep)
-				CHECK(nanosleep(&hour, NULL) == -1 && errno == EINTR);
-			else
-				CHECK_ERRNO(sigsuspend(&none), EINTR);
-		}
+		while (!nr_told)
+			CHECK_ERRNO(sigsuspend(&none), EINTR);
 		CHECK_EQ(nr_told, 1);
 		CHECK_EQ(told.si_pid, pid);
 		CHECK_EQ(told.si_uid, getuid());
 		CHECK_EQ(told.si_code, i % 2 ? CLD_EXITED : CLD_KILLED);
 		CHECK_EQ(told.si_status, i % 2 ? 40 + i : SIGTERM);
 		CHECK_EQ(waitpid(pid, &status, WNOHANG), pid);
-		if (!by_sleep)
-			CHECK_PT(pthread_sigmask(SIG_UNBLOCK, &chld, NULL));
+		CHECK_PT(pthread_sigmask(SIG_UNBLOCK, &chld, NULL));
 		close(fds[0]);
 		close(fds[1]);
 	}
-	return NULL;
+	return arg;
 }
 
 static int nr_codes[CLD_CONTINUED + 1];
