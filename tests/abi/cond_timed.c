@@ -69,6 +69,7 @@ int main(void)
 	pthread_t t[30];
 	int nr_waiting = 0;
 
+	have_threads();
 	pthread_mutex_init(&lock, NULL);
 	pthread_condattr_init(&attr);
 	CHECK_PT(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));

@@ -70,6 +70,7 @@ int main(void)
 	pthread_t t[NR];
 	pthread_mutex_t m;
 
+	have_threads();
 	make(&lock, PTHREAD_MUTEX_NORMAL);
 	for (int i = 0; i < NR; i++)
 		t[i] = start(hammers, NULL);

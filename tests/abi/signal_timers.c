@@ -67,6 +67,7 @@ int main(void)
 	sigset_t alrm, before;
 	timer_t timer;
 
+	have_threads();
 	sigaction(SIGALRM, &sa, NULL);
 	sigaction(SIGPROF, &sa, NULL);
 	sigaction(SIGVTALRM, &sa, NULL);

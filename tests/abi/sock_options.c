@@ -133,6 +133,7 @@ int main(void)
 {
 	char buf[16];
 
+	have_threads();
 	CHECK_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	CHECK_ERRNO(recv(pair[0], buf, 1, MSG_DONTWAIT), EAGAIN);
 	CHECK_EQ(send(pair[1], "hello", 5, MSG_DONTWAIT), 5);

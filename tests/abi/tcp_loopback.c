@@ -69,6 +69,7 @@ int main(void)
 	socklen_t len = sizeof(address);
 	int one = 1;
 
+	have_threads();
 	address = (struct sockaddr_in){ .sin_family = AF_INET,
 					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	listener = (int)CHECK_SYS(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -70,6 +70,7 @@ int main(void)
 	struct iovec part = { buf, 4 };
 	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
 
+	have_threads();
 	server = bound_socket(&server_address);
 	client = bound_socket(&client_address);
 	CHECK_SYS(connect(client, (struct sockaddr *)&server_address, sizeof(server_address)));
