@@ -140,7 +140,7 @@ static const char *why_not(int error)
 {
 	switch (error) {
 	case -ENOMEM:
-		return "no memory to patch libc";
+		return "no memory to patch libc (RLIMIT_AS, or vm.max_map_count)";
 	case -ENOENT:
 		return "no libc of a known kind is loaded";
 	case -EBUSY:

@@ -349,6 +349,7 @@ int64_t wf_monitor_tick(int64_t now)
 				    !wf_load_seq_cst(&k->direct)) ||
 				   is_waiting(&wf_rt.workers[i]);
 		}
+		is_busy |= wf_rescue_is_poller_missing();
 		wf_rt.disarmed_at = now;
 		if (!is_busy && wf_load_seq_cst(&wf_rt.nr_idle))
 			return WF_NEVER;

@@ -62,6 +62,19 @@ bool wf_rescue_is_work_left(void)
 	return false;
 }
 
+/* Those who left it for a disk are back soon. */
+static bool is_nobody_left(void)
+{
+	return wf_load_relaxed(&wf_rt.refusal) &&
+	       wf_load_seq_cst(&wf_rt.nr_vacant) == wf_rt.nr_workers &&
+	       !wf_load_seq_cst(&wf_rt.nr_lazy);
+}
+
+bool wf_rescue_is_poller_missing(void)
+{
+	return WF_UNLIKELY(is_nobody_left()) && wf_rt.io->has_waiters();
+}
+
 int64_t wf_rescue_look(int64_t now, bool is_queued)
 {
 	int32_t refusal = wf_load_relaxed(&wf_rt.refusal);
@@ -73,16 +86,13 @@ int64_t wf_rescue_look(int64_t now, bool is_queued)
 		if (wf_rt.hooks->refused_kthread)
 			wf_rt.hooks->refused_kthread(refusal);
 	}
-	/* Those who left it for a disk are back soon. */
-	if (wf_load_seq_cst(&wf_rt.nr_vacant) != wf_rt.nr_workers ||
-	    wf_load_seq_cst(&wf_rt.nr_lazy))
+	if (!is_nobody_left())
 		return WF_NEVER;
 	if (is_queued) {
 		if (!end_a_call() && wf_rt.hooks->stranded)
 			wf_rt.hooks->stranded();
 		return now + TURN_NS;
 	}
-	/* Nobody sleeps in the poller, and nobody can. */
 	return wf_rt.io->has_waiters() ? now + POLL_NS : WF_NEVER;
 }
 

@@ -15,8 +15,9 @@
  * carried one when it lets others run, and now and then when it picks a thread. The monitor ends slices there as if it
  * were queued there.
  *
- * Invariant: work is queued, and no worker has a carrier: then the monitor stays armed, and each of its looks tries to make
- * a carrier and else ends a call, each time of the next kernel thread. A call that ends by itself, of whatever kind,
+ * Invariant: work is queued, or somebody waits for a descriptor, and no worker has a carrier: then the monitor stays armed.
+ * Who leaves a worker vacant arms it once that is to be seen; it disarms, then looks for that. Each of its looks tries to
+ * make a carrier for what is queued, and else ends a call, each time of the next kernel thread. A call that ends by itself, of whatever kind,
  * finds the worker vacant and goes on with what is queued. Where no call can be ended, signals are at least told to who
  * is in one, as one may end the process.
  */
@@ -27,6 +28,8 @@
 
 /* By the monitor, after it has tried to wake a worker. When to look again; WF_NEVER: nobody is stranded. */
 int64_t wf_rescue_look(int64_t now, bool is_queued);
+/* Nobody sleeps in the poller, and nobody can: the monitor must not disarm. */
+bool wf_rescue_is_poller_missing(void);
 /* By a thread whose call has ended for no reason of its own: was it for others? Then they run first. */
 WF_PARKS void wf_rescue_let_others_run(void);
 /* Something is queued at a worker that is not carried because no kernel thread could be made. */

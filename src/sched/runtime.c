@@ -393,6 +393,9 @@ void wf_rt_make_vacant(struct wf_worker *w)
 	/* A bound thread that began to wait meanwhile saw no vacant worker either. */
 	if (is_work_queued() || needs_poller())
 		wf_idle_wake();
+	/* Refused again before it was on the list, the monitor may have looked in between. */
+	if (WF_UNLIKELY(wf_rescue_is_poller_missing()))
+		wf_monitor_arm();
 }
 
 void wf_rt_leave_vacant(struct wf_worker *w)

@@ -90,7 +90,9 @@ struct wf_runtime {
 	int64_t monitor_until;  /* (a) when the door looks next by itself */
 	int64_t disarmed_at;    /* the monitor's own, as the next: when it last disarmed itself */
 	int64_t stays_armed_until;
-	/* (a) 0, or -errno: a kernel thread could not be made, ever. The other two are the monitor's own. See rescue.h. */
+	/*
+	 * (a) 0, or -errno: a kernel thread could not be made, ever. Who made one may be told so after another one was
+	 * refused: nobody takes it back. The other two are the monitor's own. See rescue.h. */
 	int32_t refusal;
 	bool is_refusal_told;
 	uint32_t rescue_turn;

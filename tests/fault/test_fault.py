@@ -14,7 +14,8 @@ import tempfile
 
 KINDS = {"EINTR": 1, "ENOMEM": 2, "EMFILE": 3, "EAGAIN": 4, "short": 5, "ENOSPC": 6,
          "EPERM": 7, "kthread": 8, "mprotect": 9, "refused": 10}
-TIMES = {"EAGAIN": (1, 50), "ENOSPC": (1, 50), "EMFILE": (1, 50),
+TIMES = {"EAGAIN": (1, 50), "ENOSPC": (1, 50, 1000000), "EMFILE": (1, 50, 1000000),
+         "ENOMEM": (1, 1000000),
          "EPERM": (1000000,), "kthread": (1, 50, 1000000), "mprotect": (1, 1000000),
          "refused": (1, 1000000)}  # a shortage may last
 ALWAYS = {"EINTR", "ENOMEM", "EMFILE", "EAGAIN", "kthread", "mprotect", "refused"}  # there are such calls in each scenario

@@ -2,6 +2,7 @@
 /* No kernel thread can be made, and all that there are sit in calls: whoever is ready runs all the same. */
 #include "machine.h"
 #include "model.h"
+#include "reader.h"
 #include "sched/rescue.h"
 
 #include "tap.h"
@@ -61,6 +62,23 @@ static void computes(void *arg)
 {
 	machine_compute(is_released, NULL);
 	nr_takers++;
+}
+
+static void reads_and_releases(void *arg)
+{
+	reader_reads(NULL);
+	nr_released++;
+}
+
+static bool is_reader_waiting(void)
+{
+	return !reader_read_at;
+}
+
+static void data_comes(void *arg)
+{
+	(void)model_wait(are_all_held, NULL, model_now() + WF_MS);
+	reader_data_comes();
 }
 
 static void setup(uint32_t nr_workers)
@@ -128,11 +146,27 @@ static void setup_computing(void)
 	(void)machine_door(machine_monitor, NULL);
 }
 
+/* Nobody is left to sleep in the poller. */
+static void setup_reading(void)
+{
+	nr_released = nr_takers = 0;
+	reader_reset(1);
+	reader_driver.has_waiters = is_reader_waiting;
+	machine_is_full = true;
+	machine_queue(&wf_rt.workers[0], machine_thread(reads_and_releases, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(takes_lock, NULL));
+	machine_stranger(data_comes, NULL);
+	(void)machine_door(machine_monitor, NULL);
+}
+
+static const struct model reading = { .setup = setup_reading, .check = check, .bound = 2 };
 static const struct model computing = { .setup = setup_computing, .check = check, .bound = 2 };
 static const struct model queued = { .setup = setup_queued, .check = check, .bound = 2 };
 static const struct model elsewhere = { .setup = setup_elsewhere, .check = check, .bound = 2 };
 static const struct model two = { .setup = setup_two, .check = check, .bound = 1, .walks = 100000 };
-static const struct model submitted = { .setup = setup_submitted, .check = check, .bound = 2 };
+static const struct model submitted = {
+	.setup = setup_submitted, .check = check, .bound = 1, .walks = 100000
+};
 
 TEST(who_is_queued_behind_a_call_runs)
 {
@@ -145,6 +179,7 @@ TEST(who_is_woken_while_all_are_in_calls_runs)
 {
 	model_verify(&two);
 	model_verify(&submitted);
+	model_verify(&reading);
 }
 
 TEST(an_ended_call_that_lets_nobody_run_is_caught)

@@ -64,6 +64,16 @@ def addresses():
         check(f"40 threads in {megabytes} MB", run(["threads", 40], megabytes * MB), native)
 
 
+def no_room_for_tables():
+    """Where one thread of the program fits, and what weft needs beside it does not."""
+    for kilobytes in range(11000, 15000, 125):
+        got = run(["threads", 1], kilobytes * 1000)
+        if got[1] and got[0] == "made 1, no error\n":
+            check(f"plain NPTL in {kilobytes} KB", got, None, ("plain NPTL", "RLIMIT_AS"), False)
+            return
+    report("plain NPTL for want of addresses", [], "it always fits, or nothing does")
+
+
 def refused():
     as_natively = "made 5, no error\n"
     for name, nr in CALLS.items():
@@ -92,6 +102,7 @@ def gives_way():
 
 def main():
     addresses()
+    no_room_for_tables()
     refused()
     tasks()
     gives_way()
