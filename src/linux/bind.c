@@ -78,12 +78,16 @@ long lx_bind_for(uint32_t reason)
 
 	if (!was_bound)
 		wf_bind_prepare();
-	(void)wf_fetch_or(&self->binds, reason);
-	lx_bind_rethink(self, true);
-	if (WF_LIKELY(was_bound || wf_bind_leaves_somebody()))
-		return 0;
-	lx_bind_no_longer_for(reason);
-	return -EAGAIN;
+	for (;;) {
+		(void)wf_fetch_or(&self->binds, reason);
+		lx_bind_rethink(self, true);
+		if (WF_LIKELY(was_bound || wf_bind_leaves_somebody()))
+			return 0;
+		lx_bind_no_longer_for(reason);
+		/* Several were bound at once, and each counted on the others: one more for each of them. */
+		if (wf_bind_add_somebody() < 0)
+			return -EAGAIN;
+	}
 }
 
 void lx_bind_no_longer_for(uint32_t reason)

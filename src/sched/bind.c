@@ -22,6 +22,12 @@ void wf_bind_prepare(void)
 		(void)wf_rt_spawn_spare();
 }
 
+long wf_bind_add_somebody(void)
+{
+	/* What a kernel thread with state of its own makes would inherit that. */
+	return wf_has_own_state(wf_own_kthread()) ? -11 /* EAGAIN */ : wf_rt_spawn_spare();
+}
+
 bool wf_bind_leaves_somebody(void)
 {
 	return wf_load_seq_cst(&wf_rt.nr_unbound) > 0;

@@ -15,6 +15,8 @@ void wf_bind_self(void);
  */
 void wf_bind_prepare(void);
 bool wf_bind_leaves_somebody(void);
+/* It was taken back: make one more, before the next attempt. 0 or -errno. */
+long wf_bind_add_somebody(void);
 /* Linux keeps nothing of the caller on its kernel thread any more: from now on it runs on any. */
 WF_PARKS void wf_bind_end(void);
 /*
