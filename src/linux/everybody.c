@@ -33,8 +33,40 @@ static struct {
 	bool is_unlike;           /* (q) by turn: one that no thread owns was told something else */
 } request;
 
-static long make_it(const struct lx_everybody *c)
+/*
+ * The request lies in memory that the program can write, and a kernel thread may have rights that the program gave up: of
+ * all calls it makes those that change what a thread is, and none that opens, sends or runs anything.
+ */
+static bool is_about_oneself(long nr)
 {
+	switch (nr) {
+	case __NR_setuid:
+	case __NR_setgid:
+	case __NR_setreuid:
+	case __NR_setregid:
+	case __NR_setresuid:
+	case __NR_setresgid:
+	case __NR_setgroups:
+	case __NR_setfsuid:
+	case __NR_setfsgid:
+	case __NR_capset:
+	case __NR_prctl:
+	case __NR_landlock_restrict_self:
+	case __NR_setns:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static long make_it(const struct lx_everybody *shared)
+{
+	struct lx_everybody copy = *shared;
+	const struct lx_everybody *c = &copy;
+
+	__asm__ volatile("" : "+m"(copy)); /* as it was when it was looked at */
+	if (!is_about_oneself(c->nr))
+		return -EPERM;
 	return wf_syscall6(c->nr, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4],
 			   c->args[5]);
 }

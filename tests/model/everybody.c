@@ -10,10 +10,12 @@
 
 #include "tap.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #define FIRST_TID 100
-#define COUNT_UP 1000 /* the number of the call */
+#define COUNT_UP __NR_setreuid /* the number of the call */
+#define SOMETHING_ELSE __NR_openat
 #define MAX_TASKS 16
 
 struct lx_config lx_config;
@@ -49,6 +51,9 @@ static long kernel(long nr, long a, long b, long c, long d)
 {
 	(void)d;
 	switch (nr) {
+	case SOMETHING_ELSE:
+		model_expect(false, "a call that is nobody's own was made for another one");
+		return 0;
 	case COUNT_UP:
 		model_fence(__func__);
 		return ++*count_of(wf_self_kthread());
@@ -115,6 +120,19 @@ static void ask_twice(void *arg)
 {
 	ask(arg);
 	ask_and_stay(arg);
+}
+
+/* As somebody would who can write to the request. */
+static void ask_for_something_else(void *arg)
+{
+	const struct lx_everybody call = { .nr = SOMETHING_ELSE };
+	uint32_t seq;
+
+	(void)arg;
+	lx_everybody_lock();
+	model_expect(lx_everybody_make(&call, &seq) == -EPERM, "it was made");
+	lx_everybody_unlock();
+	idle(arg);
 }
 
 static void helper(void *arg)
@@ -191,6 +209,18 @@ static void setup_two(void)
 	(void)machine_helper(idle);
 }
 
+static void setup_else(void)
+{
+	begin();
+	(void)machine_door(ask_for_something_else, NULL);
+	(void)machine_helper(idle);
+}
+
+/* The model says by itself when it was made. */
+static void check_nothing(void)
+{
+}
+
 static void check(void)
 {
 	model_expect(nr_made == 2, "a request is not over");
@@ -204,6 +234,9 @@ static void check(void)
 MODEL(new, 2);
 MODEL(revived, 2);
 MODEL(two, 2);
+static const struct model other = {
+	.setup = setup_else, .check = check_nothing, .bound = 2, .walks = 20000
+};
 
 TEST(one_that_is_made_meanwhile_is_as_the_others)
 {
@@ -218,6 +251,11 @@ TEST(one_that_comes_back_is_as_the_others)
 TEST(two_that_ask_wait_for_each_other)
 {
 	model_verify(&two);
+}
+
+TEST(a_call_that_opens_something_is_made_by_nobody)
+{
+	model_verify(&other);
 }
 
 TEST(what_makes_it_so_cannot_be_left_out)
