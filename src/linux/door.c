@@ -135,6 +135,7 @@ void lx_door_loop(void *kthread)
 									    : next;
 		wf_store_seq_cst(&wf_rt.monitor_until, next);
 		until = WF_MIN(next, lx_signal_paced_until(now));
+		until = WF_MIN(until, wf_timers_look_again(now));
 		if (wf_timers_door_is_late(now, next)) {
 			next = now;
 			continue;

@@ -104,26 +104,41 @@ static bool is_waiting(const struct wf_worker *w)
 }
 
 /*
- * When who was woken for w may run; WF_NEVER: it does, or comes by itself. Whoever runs in a later turn than at the wake-up
- * came before it in the queue.
+ * The thread that was woken for w last waits still. Others may have come before it in the queue, and have their whole slices:
+ * they, too, make room after a moment. Thread objects stay what they are, so one that has gone elsewhere costs a switch.
+ */
+static bool is_woken_waiting(const struct wf_worker *w)
+{
+	const struct wf_thread *t = wf_load_acquire(&w->woken);
+
+	return t && wf_state_of(wf_load_acquire(&t->state)) == WF_READY;
+}
+
+/*
+ * When the thread that was woken for w deserves the processor; WF_NEVER: it runs, or will without us. A hog that runs in a
+ * later turn than at the wake-up came before it in the queue, and is left alone.
  */
 static int64_t look_for_woken(struct wf_worker *w, int64_t now)
 {
 	struct wf_kthread *k = wf_load_acquire(&w->kthread);
 	int64_t at = wf_load_relaxed(&w->slice_began) + WF_WAKE_GRANULARITY_NS;
+	bool is_first = wf_load_hint(&w->picks) == wf_load_hint(&w->woken_in);
 
 	if (k && wf_load_relaxed(&k->cur) && !wf_load_relaxed(&k->insys) && is_waiting(w) &&
-	    wf_load_hint(&w->picks) == wf_load_hint(&w->woken_in)) {
+	    (is_first || is_woken_waiting(w))) {
 		if (now < at)
 			return at;
 		preempt(w, WF_PREEMPT_WAKE);
+		if (wf_load_acquire(&w->woken))
+			return now + WF_WAKE_GRANULARITY_NS;
 	}
 	wf_store_hint(&w->wants_look, false);
 	return WF_NEVER;
 }
 
-void wf_monitor_preempt_for_wake(struct wf_worker *w)
+void wf_monitor_preempt_for_wake(struct wf_worker *w, const struct wf_thread *t)
 {
+	wf_store_release(&w->woken, t);
 	wf_store_hint(&w->woken_in, wf_load_hint(&w->picks));
 	wf_store_hint(&w->wants_look, true);
 	if (look_for_woken(w, wf_now()) != WF_NEVER && !wf_own_kthread()->is_door)

@@ -74,6 +74,19 @@ static void set_worker_stack(const struct wf_kthread *k, struct wf_ucontext *uc)
 	uc->stack = (struct wf_stack_t){ .sp = k->altstack, .size = WF_ALTSTACK_BYTES };
 }
 
+/*
+ * Somebody wants the processor of a thread that is on its way back, and has no stack to be left on: it is asked once more as
+ * soon as it is back, when the kernel puts its mask in place.
+ */
+static void ask_again(struct wf_kthread *k)
+{
+	const uint64_t kick = 1ull << (WF_SIG_KICK - 1) | 1ull << (WF_SIG_KICK_SPARE - 1);
+
+	(void)sys_sigprocmask(SIG_BLOCK, &kick, NULL);
+	wf_store_release(&k->preempt, WF_PREEMPT_WAKE);
+	wf_kick(k);
+}
+
 /* First code of a preempted thread that runs again; on its save area's own stack. */
 static void resume(void *arg)
 {
@@ -90,8 +103,13 @@ static void resume(void *arg)
 		t->still_since_ns = cpu_ns();
 	set_worker_stack(k, area->uc);
 	for (;;) {
+		/* Not that for which it was preempted: see preempt(). */
+		bool is_wanted = wf_load_acquire(&t->attention) & WF_ATT_RESCHED;
+
 		wf_rt.hooks->resuming(t, area->uc);
 		t->is_preempted = false;
+		if (WF_UNLIKELY(is_wanted))
+			ask_again(k);
 		wf_arch_sigreturn(area->uc, &t->attention);
 	}
 }
@@ -119,6 +137,7 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	 */
 	wf_runq_end_handoff(&k->worker->rq);
 	t->sp = wf_arch_make_resume(area->stack + sizeof(area->stack), resume, area, area->uc);
+	(void)wf_fetch_and(&t->attention, ~WF_ATT_RESCHED); /* it does give way */
 	/* Who reads from outside may stop us anywhere: from here on the frame at sp counts. */
 	wf_store_release(&t->is_preempted, true);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL); /* who runs next is open to kicks */

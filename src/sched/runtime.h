@@ -198,8 +198,11 @@ bool wf_rt_poll(int64_t timeout_ns);
 #define WF_MAX_SLICE_US 1000000u
 /* Monitor: one look at everything. Returns when to look next (WF_NEVER: disarmed). */
 int64_t wf_monitor_tick(int64_t now);
-/* Every worker is busy and a thread was woken for w: let it run soon if w's thread has run for a while. */
-void wf_monitor_preempt_for_wake(struct wf_worker *w);
+/*
+ * Every worker is busy and a thread was woken for w: let it run soon if w's thread has run for a while. t: the thread, which
+ * may be gone by now; NULL for one that uses whole slices, and waits for its turn.
+ */
+void wf_monitor_preempt_for_wake(struct wf_worker *w, const struct wf_thread *t);
 /* Make sure that the door ticks; soon: within a millisecond. */
 void wf_monitor_arm(void);
 void wf_monitor_hurry(void);

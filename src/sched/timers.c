@@ -98,10 +98,21 @@ void wf_timers_awake(void)
 	}
 	if (wf_load_seq_cst(&wf_rt.monitor_until) - BUSY_LATENESS_NS <= next)
 		return;
-	now = wf_load_relaxed(&wf_rt.coarse_now);
+	now = wf_now();
 	last = wf_load_relaxed(&wf_rt.door_told_at);
 	if (now - last >= BUSY_LATENESS_NS && wf_cas(&wf_rt.door_told_at, &last, now))
 		wf_kick(wf_rt.door);
+}
+
+/*
+ * One that leaves the poller as the last within a millisecond after the door was told does not tell it: the door looks again
+ * when that is over. It has been told, so it reads the time, or is about to.
+ */
+int64_t wf_timers_look_again(int64_t now)
+{
+	int64_t at = wf_load_relaxed(&wf_rt.door_told_at) + BUSY_LATENESS_NS;
+
+	return at > now && wf_load_seq_cst(&wf_rt.wheel.next) != WF_NEVER ? at : WF_NEVER;
 }
 
 bool wf_timers_door_is_late(int64_t now, int64_t until)

@@ -26,6 +26,8 @@ void wf_timers_due(void);
 int64_t wf_timers_sleep(void);
 /* The calling worker is awake again: it has found work. */
 void wf_timers_awake(void);
+/* By the door: when to look at the timers once more, whatever else there is; WF_NEVER: it need not. */
+int64_t wf_timers_look_again(int64_t now);
 /* True when the door, which sleeps until `until`, would be late for a timer or for the poller. */
 bool wf_timers_door_is_late(int64_t now, int64_t until);
 

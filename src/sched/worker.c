@@ -77,6 +77,15 @@ void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place plac
 	wf_runq_push(&w->rq, t, place);
 }
 
+/*
+ * A thread that comes from another worker because its slice was over there was not woken: ahead of those who were, it would
+ * keep them waiting for a whole slice of this worker, too.
+ */
+static enum wf_place place_from_inbox(const struct wf_thread *t)
+{
+	return t->slice_left <= 0 && t->nr_switches ? WF_PLACE_TAIL : WF_PLACE_WOKEN;
+}
+
 static void drain_inbox(struct wf_worker *w)
 {
 	struct wf_thread *t = wf_inbox_take(w);
@@ -85,7 +94,7 @@ static void drain_inbox(struct wf_worker *w)
 	while (t) {
 		struct wf_thread *next = t->next;
 
-		wf_worker_push(w, t, WF_PLACE_WOKEN);
+		wf_worker_push(w, t, place_from_inbox(t));
 		t = next;
 	}
 	if (!are_several)
@@ -169,6 +178,8 @@ void wf_worker_ready(struct wf_thread *t)
 		}
 	}
 	if (!w) {
+		bool is_hog = t->hog >= WF_HOG; /* while t is ours */
+
 		home = t->home ? t->home : &wf_rt.workers[0];
 		wf_inbox_push(home, t);
 		/* our push before our look at the sleepers; pairs with idle */
@@ -177,7 +188,7 @@ void wf_worker_ready(struct wf_thread *t)
 		if (wf_idle_is_anybody())
 			wf_idle_wake();
 		else
-			wf_monitor_preempt_for_wake(home);
+			wf_monitor_preempt_for_wake(home, is_hog ? NULL : t);
 		return;
 	}
 	if (waker && wf_state_of(waker->state) != WF_DEAD) {

@@ -127,7 +127,8 @@ struct wf_worker {
 	uint32_t calls;        /* (a) blocking-capable calls made */
 	/* (a) a hint: a thread was woken for it that its own may still keep waiting for a moment */
 	bool wants_look;
-	uint32_t woken_in; /* (a) a hint: picks at that time */
+	uint32_t woken_in;             /* (a) a hint: picks at that time */
+	const struct wf_thread *woken; /* (a) a hint: that thread, if it is no hog */
 	/* (a) a hint, until the monitor's next look: it has slept */
 	bool has_idled;
 	uint32_t rests;          /* (a) futex word; see width.h */

@@ -104,7 +104,7 @@ static void wait_undisturbed(void *arg)
 static void want_cpu(void *arg)
 {
 	(void)model_wait(has_begun_slice, NULL, WF_NEVER);
-	wf_monitor_preempt_for_wake(&wf_rt.workers[0]);
+	wf_monitor_preempt_for_wake(&wf_rt.workers[0], NULL);
 	nr_wanted++;
 }
 

@@ -37,7 +37,7 @@ static int64_t look(void)
 static void look_twice(void *arg)
 {
 	(void)model_wait(has_begun, NULL, WF_NEVER);
-	wf_monitor_preempt_for_wake(&wf_rt.workers[0]);
+	wf_monitor_preempt_for_wake(&wf_rt.workers[0], NULL);
 	model_expect(look() <= WF_WAKE_GRANULARITY_NS,
 		     "nobody looks whether a turn goes on for whom others are kept waiting");
 	nr_over++;

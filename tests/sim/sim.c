@@ -571,6 +571,35 @@ TEST(a_thread_that_computes_and_makes_another_keeps_its_turn)
 	model_verify_walk(&making, 100);
 }
 
+/* Both come through the inbox: one whose slice was over on another worker, then one that was woken. */
+static void is_joined(void *name)
+{
+	struct wf_worker *w = &wf_rt.workers[0];
+	struct wf_thread *joined = machine_thread(takes_turn, "j");
+	struct wf_thread *woken = machine_thread(takes_turn, "w");
+
+	joined->nr_switches = woken->nr_switches = 1;
+	joined->slice_left = 0;
+	woken->slice_left = WF_SLICE_NS;
+	wf_inbox_push(w, joined);
+	wf_inbox_push(w, woken);
+	takes_turn(name);
+}
+
+static void setup_is_joined(void)
+{
+	setup_one_worker();
+	order = "1wj";
+	machine_queue(&wf_rt.workers[0], machine_thread(is_joined, "1"));
+}
+
+static const struct model joining = { .setup = setup_is_joined, .check = check_turns };
+
+TEST(a_thread_from_another_worker_comes_behind_one_that_was_woken)
+{
+	model_verify_walk(&joining, 100);
+}
+
 TEST(random_threads_all_end)
 {
 	const char *runs_text = getenv("WEFT_RUNS");
