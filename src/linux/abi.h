@@ -303,6 +303,8 @@ void lx_signal_on_fault(int sig, void *siginfo, void *context);
 void lx_signal_unforward(struct wf_siginfo *info);
 bool lx_signal_is_ignored(int sig);
 bool lx_signal_default_ignores(int sig);
+/* Of the kernel thread that we are. It is not asked: a filter of its thread may let it end the process, and kill for that. */
+int lx_kernel_tid(void);
 /*
  * The caller ends the process. True: it is the first, and writes what there is to write. False: it was already, and has
  * crashed in that, or it is the door; it only dies. Anybody else sleeps until the process is gone.

@@ -16,9 +16,16 @@
 
 #define PATIENCE_NS WF_SEC
 
+int lx_kernel_tid(void)
+{
+	const struct wf_kthread *k = wf_self_kthread();
+
+	return k ? wf_load_relaxed(&k->tid) : (int)sys0(__NR_gettid);
+}
+
 bool lx_ending_begin(void)
 {
-	uint32_t self = (uint32_t)sys0(__NR_gettid), seen = 0;
+	uint32_t self = (uint32_t)lx_kernel_tid(), seen = 0;
 
 	if (wf_cas(&lx.ender, &seen, self))
 		return true;

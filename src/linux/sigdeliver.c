@@ -62,7 +62,7 @@ static void stop_process(int sig)
 	lx_door_pass();
 	(void)sys2(__NR_rt_sigpending, &pending, sizeof(pending));
 	if (wf_load_seq_cst(&lx.is_to_stop) && !(pending & lx_bit(SIGCONT))) {
-		(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
+		(void)sys_tgkill(wf_rt.pid, lx_kernel_tid(), sig);
 		(void)sys_sigprocmask(SIG_UNBLOCK, &set, NULL);
 		(void)sys_sigprocmask(SIG_BLOCK, &set, NULL);
 	}
@@ -85,8 +85,8 @@ void lx_signal_default_action(int sig, struct wf_siginfo *info)
 		lx_names_lend(lx_of(k->cur));
 	lx_robust_walk_all(lx_futex_owner_died);
 	lx_ending_record();
-	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info) < 0)
-		(void)sys_tgkill(wf_rt.pid, (int)sys0(__NR_gettid), sig);
+	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, lx_kernel_tid(), sig, info) < 0)
+		(void)sys_tgkill(wf_rt.pid, lx_kernel_tid(), sig);
 	(void)sys_sigprocmask(SIG_UNBLOCK, &set, NULL);
 	(void)sys1(__NR_exit_group, 128 + sig); /* a signal that does not kill after all */
 }

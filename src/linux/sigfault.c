@@ -127,7 +127,7 @@ static void end_by_fault(int sig, const struct lx_thread *t, const struct wf_sig
 	if (sig != SIGTRAP && sig != SIGSYS)
 		return;
 	(void)sys_sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, sys0(__NR_gettid), sig, info);
+	(void)sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, lx_kernel_tid(), sig, info);
 }
 
 /*

@@ -267,8 +267,6 @@ static long kernel_call(long nr, long a, long b, long c, long d)
 		return get_pending((uint64_t *)a);
 	case __NR_tgkill:
 		return send_to_kthread((int)b, (int)c);
-	case __NR_gettid:
-		return wf_own_kthread()->tid;
 	case __NR_membarrier:
 		model_membarrier();
 		return 0;

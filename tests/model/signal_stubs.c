@@ -87,6 +87,11 @@ void lx_names_lend(const struct lx_thread *t)
 {
 }
 
+int lx_kernel_tid(void)
+{
+	return wf_own_kthread()->tid;
+}
+
 bool lx_ending_begin(void)
 {
 	return true;
