@@ -281,7 +281,12 @@ static void take_down(void)
 {
 	wf_epoll_forget(false);
 	wf_runtime_stop();
-	lx = (struct lx_process){ .has_userfaults = lx.has_userfaults };
+	/* What was done by calls before, and holds still when there is a first thread after all. */
+	lx = (struct lx_process){
+		.has_userfaults = lx.has_userfaults,
+		.shares_files = lx.shares_files,
+		.has_clone_child = lx.has_clone_child,
+	};
 }
 
 static long start(uint64_t mask, uintptr_t base)

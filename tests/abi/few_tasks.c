@@ -8,6 +8,7 @@
 #include "check.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
@@ -73,6 +74,28 @@ static void refused_at_first(void)
 	for (int i = 0; i < 3; i++)
 		join(start_when_possible(counts, &nr));
 	CHECK_EQ(nr, 3);
+}
+
+/* What was done before the first thread still holds: this process has its descriptors in common with a child. */
+static void refused_beside_a_child(void)
+{
+	int fd = open(path, O_RDWR), go[2], nr = 0;
+	long pid;
+	char c;
+
+	CHECK_SYS(pipe(go));
+	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0)
+		_exit(read(go[0], &c, 1) != 1 || fcntl(fd, F_GETFD) < 0);
+	CHECK_SYS(pid);
+	become_somebody(1);
+	CHECK_EQ(pthread_create(&(pthread_t){ 0 }, NULL, counts, &nr), EAGAIN);
+	limit_tasks(8);
+	join(start_when_possible(counts, &nr));
+	CHECK_SYS(unshare(CLONE_FILES));
+	CHECK_SYS(close(fd));
+	CHECK_EQ(write(go[1], "x", 1), 1);
+	reap((pid_t)pid);
 }
 
 static void *takes_file_lock(void *arg)
@@ -406,6 +429,8 @@ int main(void)
 	CHECK_SYS(fchmod(fd, 0666));
 	close(fd);
 	in_child(refused_at_first, 0, "a first thread is refused, and a later one is not");
+	in_child(refused_beside_a_child, 0,
+		 "and the later one is beside a child that shares files");
 	in_child(all_in_locks, 0, "all but one wait for locks");
 	in_child(all_in_semaphores, 0, "all but one wait for semaphores");
 	in_child(all_in_opens, 0, "all but one wait in open");
