@@ -97,10 +97,11 @@ struct lx_thread {
 	int32_t priority, nice;          /* (a) */
 	uint32_t binds;                  /* (a) LX_BIND_*: why it has a kernel thread of its own */
 	bool has_death_signal;           /* (o) it has set a signal by PR_SET_PDEATHSIG */
-	int ioprio;                      /* (a) set by another thread before this one was bound */
-	bool has_ioprio;                 /* (a) */
-	uint64_t affinity[16];           /* (a) valid with has_affinity */
-	bool has_affinity;               /* (a) */
+	bool is_filtered;      /* (o) by a filter of system calls that it has set, or inherited */
+	int ioprio;            /* (a) set by another thread before this one was bound */
+	bool has_ioprio;       /* (a) */
+	uint64_t affinity[16]; /* (a) valid with has_affinity */
+	bool has_affinity;     /* (a) */
 	/* (o) how late a sleep may end so that several end at once; what 0 sets it back to */
 	int64_t timer_slack_ns, default_slack_ns;
 };
@@ -136,6 +137,7 @@ struct lx_process {
 	bool has_userfaults; /* (a) all threads are bound: any of them may wait in a page fault for another */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	bool shares_files; /* (a) another process may have the same table of descriptors */
+	bool is_filtered;  /* (a) a filter of system calls was set for all threads */
 	bool has_clone_child; /* (a) one whose end is not told by SIGCHLD; only __WALL and __WCLONE show it */
 	uint32_t ender; /* (a) tid of the kernel thread that ends the process, or 0; ending.c */
 	bool is_end_written;    /* (a) and what there was to write has been written */
@@ -430,6 +432,7 @@ const char *lx_uring_of_main(void);
 long lx_start(uintptr_t base);
 /* The program uses the base register itself, from now on or in a module that was found. */
 void lx_share_base(void);
+#define LX_WHY_FILTERED "the program filters its own system calls (seccomp)"
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
 /* The program filters its own system calls from now on: none is made for it that it may not expect. */

@@ -312,7 +312,7 @@ static bool sets_filter(const struct wf_frame *f)
 
 /*
  * A program that limits itself before its first thread. Its filter was made for the calls of plain threads,
- * and what it does not know it may answer with death: such a program stays native. What forbids to write text
+ * and what it does not know it may answer with death: such a program stays native, and so do children of one that filters itself later. What forbids to write text
  * only from now on comes after the writing. One that serves its own page faults tells us before they begin.
  */
 static long limit_self(struct wf_frame *f)
@@ -323,7 +323,7 @@ static long limit_self(struct wf_frame *f)
 		(void)lx_config.prepare();
 	ret = lx_raw(f);
 	if (sets_filter(f) && ret >= 0)
-		lx_stay_native("the program filters its own system calls (seccomp)");
+		lx_stay_native(LX_WHY_FILTERED);
 	if (f->nr == __NR_userfaultfd && ret >= 0)
 		lx.has_userfaults = true;
 	return ret;

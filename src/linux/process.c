@@ -107,15 +107,23 @@ void wf_linux_vfork_child(void)
 	wf_linux_child_begin(&c);
 }
 
+static bool is_filtered(const struct lx_thread *self)
+{
+	return self->is_filtered || wf_load_acquire(&lx.is_filtered);
+}
+
 /* In the child of a fork: become native on the registers in f, which is where its stack ends. */
 WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 {
 	const struct wf_child c = child_of_self(f);
+	bool stays_native = is_filtered(lx_self());
 
 	lx_signal_restore_kernel(lx_self());
 	wf_peer_unwatch(wf_own_kthread());
 	wf_arch_set_self(NULL);
 	lx_forget(shares_files);
+	if (stays_native)
+		lx_stay_native(LX_WHY_FILTERED);
 	wf_arch_set_base(c.base);
 	wf_linux_child_begin(&c);
 	f->rax = 0;
@@ -125,8 +133,13 @@ WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 /* A child starts with the timer slack of the thread that makes it: give our kernel thread that. What it had. */
 static long lend_slack(void)
 {
-	long own = sys1(__NR_prctl, PR_GET_TIMERSLACK), slack = lx_self()->timer_slack_ns;
+	const struct lx_thread *self = lx_self();
+	long own, slack = self->timer_slack_ns;
 
+	/* The filter may know no prctl(); and if nobody has changed it, it is what our kernel threads have. */
+	if (is_filtered(self) && slack == self->default_slack_ns)
+		return slack;
+	own = sys1(__NR_prctl, PR_GET_TIMERSLACK);
 	if (own != slack)
 		(void)sys2(__NR_prctl, PR_SET_TIMERSLACK, slack);
 	return own;

@@ -115,17 +115,33 @@ static long filter_alone(struct wf_frame *f, uint64_t flags, const void *prog)
 	return ret;
 }
 
+/* As for all threads natively. */
+static long filter_all(struct wf_frame *f, uint64_t flags)
+{
+	long ret;
+
+	lx_ring_end();
+	wf_store_release(&wf_rt.is_filtered, true);
+	ret = lx_raw(f);
+	/* Else it is a thread that has another filter. */
+	if (ret == 0 || (ret > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER))
+		wf_store_release(&lx.is_filtered, true);
+	return ret;
+}
+
 static long filter(struct wf_frame *f, uint64_t flags, const void *prog)
 {
+	long ret;
+
 	lx_filtered();
-	if (flags & SECCOMP_FILTER_FLAG_TSYNC) { /* as for all threads natively */
-		lx_ring_end();
-		wf_store_release(&wf_rt.is_filtered, true);
-		return lx_raw(f);
-	}
+	if (flags & SECCOMP_FILTER_FLAG_TSYNC)
+		return filter_all(f, flags);
 	if (lx_is_alone())
 		wf_store_release(&wf_rt.is_filtered, true);
-	return lx_is_alone() ? filter_alone(f, flags, prog) : lx_bind_call(f);
+	ret = lx_is_alone() ? filter_alone(f, flags, prog) : lx_bind_call(f);
+	if (ret >= 0)
+		lx_self()->is_filtered = true;
+	return ret;
 }
 
 long sysc_seccomp(struct wf_frame *f)

@@ -55,6 +55,7 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	t->timer_slack_ns = t->default_slack_ns = parent->timer_slack_ns;
 	t->has_ioprio = false;
 	t->has_death_signal = false;
+	t->is_filtered = parent->is_filtered;
 	t->base.has_own_files = parent->base.has_own_files;
 	/* Then a look at the flag: pairs with the exchange in lx_bind_all_for_faults(). */
 	(void)wf_exchange_seq_cst(&t->binds, wf_load_relaxed(&parent->binds) & ~LX_BIND_URING);
