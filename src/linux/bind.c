@@ -76,18 +76,13 @@ long lx_bind_for(uint32_t reason)
 	struct lx_thread *self = lx_self();
 	bool was_bound = wf_is_bound(&self->base);
 
+	/* Until it is sure that it stays there the kernel thread remains as it was. */
+	if (!was_bound && !wf_bind_try())
+		return -EAGAIN;
+	(void)wf_fetch_or(&self->binds, reason);
 	if (!was_bound)
-		wf_bind_prepare();
-	for (;;) {
-		(void)wf_fetch_or(&self->binds, reason);
-		lx_bind_rethink(self, true);
-		if (WF_LIKELY(was_bound || wf_bind_leaves_somebody()))
-			return 0;
-		lx_bind_no_longer_for(reason);
-		/* Several were bound at once, and each counted on the others: one more for each of them. */
-		if (wf_bind_add_somebody() < 0)
-			return -EAGAIN;
-	}
+		apply(self);
+	return 0;
 }
 
 void lx_bind_no_longer_for(uint32_t reason)

@@ -16,23 +16,6 @@
 #include "sched/park.h"
 #include "sched/runtime.h"
 
-void wf_bind_prepare(void)
-{
-	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.nr_unbound) <= 1))
-		(void)wf_rt_spawn_spare();
-}
-
-long wf_bind_add_somebody(void)
-{
-	/* What a kernel thread with state of its own makes would inherit that. */
-	return wf_has_own_state(wf_own_kthread()) ? -11 /* EAGAIN */ : wf_rt_spawn_spare();
-}
-
-bool wf_bind_leaves_somebody(void)
-{
-	return wf_load_seq_cst(&wf_rt.nr_unbound) > 0;
-}
-
 void wf_bind_self(void)
 {
 	struct wf_kthread *k = wf_own_kthread();
@@ -48,6 +31,24 @@ void wf_bind_self(void)
 	wf_store_relaxed(&k->bound_is_ready, 0u);
 	wf_store_release(&k->bound, self);
 	wf_store_release(&self->bound, k);
+}
+
+/*
+ * Threads that bind at the same moment may together have taken all that there were, and each goes back. One more for each
+ * who tried, and sooner or later it is enough for all; only who cannot make one gives up.
+ */
+bool wf_bind_try(void)
+{
+	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.nr_unbound) <= 1))
+		(void)wf_rt_spawn_spare();
+	for (;;) {
+		wf_bind_self();
+		if (WF_LIKELY(wf_load_seq_cst(&wf_rt.nr_unbound) > 0))
+			return true;
+		wf_bind_end();
+		if (wf_rt_spawn_spare() < 0)
+			return false;
+	}
 }
 
 void wf_bind_end(void)

@@ -9,14 +9,8 @@
 
 /* The caller keeps the kernel thread that it runs on, and gives its worker away. */
 void wf_bind_self(void);
-/*
- * Kernel threads must be left that run everybody else. Before and after wf_bind_self(): make one more if there is no other;
- * is there one? If not the binding has to be taken back.
- */
-void wf_bind_prepare(void);
-bool wf_bind_leaves_somebody(void);
-/* It was taken back: make one more, before the next attempt. 0 or -errno. */
-long wf_bind_add_somebody(void);
+/* The same where kernel threads are left that run everybody else, or can be made. False: there are none, and nothing is bound. */
+WF_PARKS bool wf_bind_try(void);
 /* Linux keeps nothing of the caller on its kernel thread any more: from now on it runs on any. */
 WF_PARKS void wf_bind_end(void);
 /*

@@ -1,55 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Threads that give up a right of their own at the same moment: each of them gets a kernel thread of its own, and nobody is
- * told that there is none.
+ * Threads that get something of their own from the kernel at the same moment: under weft each takes a kernel thread for itself,
+ * and as long as more can be made none is refused.
  */
 #include "check.h"
 
-#include <sys/prctl.h>
+#include <sched.h>
 
-#define THREADS 6
-#define PROCESSES 40
+#define NR 4
+#define ROUNDS 200
 
-static pthread_barrier_t all;
+static int nr_there; /* atomic */
 
-static void *give_up(void *arg)
+static void *takes_its_own(void *arg)
 {
-	pthread_barrier_wait(&all);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		*(int *)arg = errno;
-	else if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
-		*(int *)arg = -1;
-	return NULL;
-}
-
-/* The number of those that could not. */
-static int try_once(int nr)
-{
-	pthread_t threads[THREADS];
-	int errors[THREADS] = { 0 }, failed = 0;
-
-	pthread_barrier_init(&all, NULL, (unsigned)nr);
-	for (int i = 0; i < nr; i++)
-		pthread_create(&threads[i], NULL, give_up, &errors[i]);
-	for (int i = 0; i < nr; i++) {
-		pthread_join(threads[i], NULL);
-		failed += errors[i] != 0;
-	}
-	return failed;
+	ADD(&nr_there, 1);
+	while (LOAD(&nr_there) < NR)
+		;
+	CHECK_SYS(unshare(CLONE_FS));
+	return arg;
 }
 
 int main(void)
 {
-	int status;
+	for (int round = 0; round < ROUNDS; round++) {
+		pthread_t t[NR];
 
-	for (int i = 0; i < PROCESSES; i++) {
-		pid_t pid = fork();
-
-		if (pid == 0)
-			_exit(try_once(2 + i % (THREADS - 1)));
-		CHECK(waitpid(pid, &status, 0) == pid);
-		CHECK_EQ(status, 0);
+		STORE(&nr_there, 0);
+		for (int i = 0; i < NR; i++)
+			t[i] = start(takes_its_own, NULL);
+		for (int i = 0; i < NR; i++)
+			join(t[i]);
 	}
-	ok("all of them");
+	ok("all at once");
 	return finish();
 }
