@@ -161,15 +161,16 @@ void lx_signal_on_fault(int sig, void *siginfo, void *context)
 		wf_preempt_on_kick(sig, info, context);
 		return;
 	}
+	/* Before any call: it may be the heir, whose filter knows few. */
+	if (info->code > 0 && is_user_access(uc->reg[WF_UC_RIP])) {
+		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_copy_fault;
+		return;
+	}
 	if (!k && is_another_process(sig, info))
 		return;
 	/* sent by somebody, not a fault: the kernel found a thread that does not block it */
 	if (info->code <= 0) {
 		forward(sig, info);
-		return;
-	}
-	if (is_user_access(uc->reg[WF_UC_RIP])) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_copy_fault;
 		return;
 	}
 	if (wf_in_own_text(uc->reg[WF_UC_RIP]) && take_from_call(t, sig, info, uc))
