@@ -137,7 +137,8 @@ struct lx_process {
 	bool has_userfaults; /* (a) all threads are bound: any of them may wait in a page fault for another */
 	bool has_vm_child; /* (a) a process was made that shares our memory and runs beside us */
 	bool shares_files; /* (a) another process may have the same table of descriptors */
-	bool is_filtered;  /* (a) a filter of system calls was set for all threads */
+	bool chooses_without_main; /* (a) though its mask is not known: it may not run soon */
+	bool is_filtered;          /* (a) a filter of system calls was set for all threads */
 	bool has_clone_child; /* (a) one whose end is not told by SIGCHLD; only __WALL and __WCLONE show it */
 	uint32_t ender; /* (a) tid of the kernel thread that ends the process, or 0; ending.c */
 	bool is_end_written;    /* (a) and what there was to write has been written */

@@ -103,6 +103,10 @@ void lx_signal_stranded(void)
 {
 	uint32_t nr = wf_load_acquire(&wf_rt.nr_kthreads);
 
+	/* Main may stand in its first pthread_create for as long as they are in calls. The kernel asks all others then. */
+	if (wf_load_seq_cst(&lx.main->is_mask_unknown) &&
+	    !wf_exchange_seq_cst(&lx.chooses_without_main, true))
+		lx_signal_unpark(~0ull);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct wf_thread *t = wf_load_relaxed(&wf_load_acquire(&wf_rt.kthreads[i])->cur);
 
@@ -231,7 +235,8 @@ struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second)
 	uint32_t n = wf_thread_slots();
 
 	/* In its first pthread_create: whoever asks for a decision now asks again when main's mask is known. */
-	if (wf_load_seq_cst(&lx.main->is_mask_unknown))
+	if (wf_load_seq_cst(&lx.main->is_mask_unknown) &&
+	    !wf_load_seq_cst(&lx.chooses_without_main))
 		return NULL;
 	for (uint32_t i = 0; i < ARRAY_LEN(first) + n; i++) {
 		struct lx_thread *t = i < ARRAY_LEN(first)
