@@ -11,6 +11,7 @@
  * says why.
  */
 #include "arch/x86_64/cpu.h"
+#include "base/fmt.h"
 #include "gate/children.h"
 #include "gate/env.h"
 #include "gate/exec.h"
@@ -39,8 +40,18 @@
 
 static struct wf_settings settings;
 
+/* For those who look from outside: `weft ps`. */
+static void note_native(const char *why)
+{
+	struct wf_fmt f;
+
+	wf_fmt_init(&f, lx.why_native, sizeof(lx.why_native));
+	wf_fmt_str(&f, why);
+}
+
 static void stay_native(const char *why)
 {
+	note_native(why);
 	wf_say(settings.is_strict ? "not running on plain NPTL, as --strict asks: "
 				  : "running on plain NPTL: ",
 	       why, NULL);
@@ -276,6 +287,8 @@ __attribute__((constructor)) static void attach(int argc, char **argv, char **en
 	wf_settings_read(is_secure ? NULL : envp, &settings);
 	if (!settings.is_off)
 		prepare(is_secure ? NULL : envp);
+	else
+		note_native("weft is switched off (WEFT=0)");
 	if (settings.leaves_children)
 		wf_children_leave(envp);
 }

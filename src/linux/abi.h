@@ -144,6 +144,7 @@ struct lx_process {
 	bool is_end_written;    /* (a) and what there was to write has been written */
 	bool has_said_overflow; /* (a) */
 	void (*on_exit)(void);  /* (c) prints statistics; NULL: nothing to print */
+	char why_native[120];   /* its threads are the kernel's, and why; only read from outside */
 };
 
 extern struct lx_process lx;

@@ -101,6 +101,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(lx_process, nr_threads),
 	FIELD(lx_process, main),
 	FIELD(lx_process, parked),
+	FIELD(lx_process, why_native),
 	{ "lx_process.sig_pending",
 	  (uint32_t)(offsetof(struct lx_process, shared) + offsetof(struct lx_pending, set)),
 	  (uint32_t)sizeof(uint64_t) },

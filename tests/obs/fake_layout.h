@@ -34,13 +34,15 @@ static const enum fake_field fake_inside[FAKE_NR] = {
 };
 
 #define FAKE_EVENTS 16
-#define FAKE_NESTED_BYTES 64 /* of a field that has fields */
+#define FAKE_NESTED_BYTES 128 /* of a field that has fields */
 
 static inline uint32_t fake_bytes(enum fake_field f)
 {
 	if (f == FAKE_RING_EVENTS)
 		return FAKE_EVENTS * 64;
-	return f == FAKE_LX_NAME ? 16 : f == FAKE_T_TIMER || f == FAKE_W_RQ ? FAKE_NESTED_BYTES : 8;
+	if (f == FAKE_T_TIMER || f == FAKE_W_RQ || f == FAKE_K_COUNT)
+		return FAKE_NESTED_BYTES;
+	return f == FAKE_LX_NAME ? 16 : 8;
 }
 
 /* The rows, by number of their field. */

@@ -15,6 +15,7 @@
 #include "dump/alarm.h"
 #include "dump/print.h"
 #include "dump/stacks.h"
+#include "target/find.h"
 
 #define GROUP_FROM 51 /* a list longer than that is read only once it is grouped */
 #define EXIT_LACKS_EVENTS 1
@@ -22,12 +23,12 @@
 #define LIMIT_GROUPED 100000
 
 static const char dump_help[] =
-	"Usage: weft dump [OPTION]... PID\n"
+	"Usage: weft dump [OPTION]... PID|NAME\n"
 	"       weft dump [OPTION]... --core FILE [--exe FILE]\n"
 	"\n"
 	"Shows every thread of a program that runs under weft: state, what it waits for and since\n"
 	"when, and the functions it is in. The program goes on running; it is stopped only while\n"
-	"its threads are copied.\n"
+	"its threads are copied. NAME is that of its program, where only one process has it.\n"
 	"\n"
 	"  --core FILE   look at a core file instead of a process\n"
 	"  --exe FILE    the core's program, if it is not where it was\n"
@@ -138,7 +139,7 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 
 static int parse_target(int argc, char **argv, struct dump_options *o)
 {
-	unsigned long pid;
+	char error[512];
 
 	if (o->core && o->has_stacks) {
 		wf_cmd_error("dump: --stacks is for a process: a core does not say what was used");
@@ -158,12 +159,10 @@ static int parse_target(int argc, char **argv, struct dump_options *o)
 		wf_cmd_error("dump: --exe goes with --core");
 		return WF_EXIT_REFUSED;
 	}
-	if (!parse_number(argv[optind], 1u << 30, &pid)) {
-		wf_cmd_error("dump: '%s' is not a process ID", argv[optind]);
-		return WF_EXIT_REFUSED;
-	}
-	o->pid = (int)pid;
-	return 0;
+	o->pid = wf_find_pid(argv[optind], error, sizeof(error));
+	if (!o->pid)
+		wf_cmd_error("dump: %s", error);
+	return o->pid ? 0 : WF_EXIT_REFUSED;
 }
 
 /* One line; when the process is not there any more, nothing else that was found out is of interest. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/find.h"
 #include "target/symbol.h"
 
 #define MAX_ROWS 4096u
@@ -24,13 +25,6 @@ static const enum wf_layout_field containers[WF_L_NR] = {
 #undef WF_FIELD
 };
 
-static bool is_weft(const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	return base && strncmp(base + 1, "libweft", 7) == 0;
-}
-
 static uint64_t find_table(const struct wf_target *t, bool *out_is_loaded)
 {
 	int tried = 0;
@@ -39,7 +33,7 @@ static uint64_t find_table(const struct wf_target *t, bool *out_is_loaded)
 		const struct wf_target_map *m = &t->maps[i];
 		uint64_t address;
 
-		if (m->offset || !is_weft(m->path))
+		if (m->offset || !wf_find_is_library(m->path))
 			continue;
 		*out_is_loaded = true;
 		tried++;

@@ -29,6 +29,7 @@ struct reading {
 	const struct wf_target *target;
 	struct place *kthreads; /* by address */
 	char *object;           /* room for one of any structure */
+	bool is_glance;         /* the target goes on meanwhile */
 	size_t copied;          /* bytes of stacks */
 };
 
@@ -144,6 +145,20 @@ static void read_regs(struct wf_dump_thread *d, const struct reading *r, const s
 	d->call = lwp->call;
 }
 
+/* Without its registers; a call that has ended meanwhile was one a moment ago. */
+static void note_kthread(struct wf_dump_thread *d, const struct reading *r,
+			 const struct wf_threads *s)
+{
+	const struct wf_dump_kthread *k = kthread_of(d, r, s);
+
+	if (!k)
+		return;
+	d->is_on_cpu = true;
+	d->is_direct = k->is_direct;
+	d->kernel_tid = k->tid;
+	d->call = k->insys ? (long)k->call_nr : -1;
+}
+
 static void copy_stack(struct wf_dump_thread *d, struct reading *r)
 {
 	uint64_t sp = d->regs.reg[WF_REG_RSP];
@@ -179,6 +194,7 @@ static void take_thread(struct wf_dump_thread *d, const struct wf_layout *l, con
 		.sig_mask = wf_layout_get(l, o, WF_L_LX_SIG_MASK),
 		.sig_pending = wf_layout_get(l, o, WF_L_LX_SIG_PENDING),
 		.nr_switches = wf_layout_get(l, o, WF_L_T_NR_SWITCHES),
+		.run_ns = wf_layout_get(l, o, WF_L_T_RUN_NS),
 		.is_preempted = wf_layout_get(l, o, WF_L_T_IS_PREEMPTED),
 		.call = -1,
 		.stack_low = wf_layout_get(l, o, WF_L_LX_STACK_LOW),
@@ -188,6 +204,30 @@ static void take_thread(struct wf_dump_thread *d, const struct wf_layout *l, con
 		d->deadline = (int64_t)wf_layout_get(l, o + timer->offset, WF_L_TIMER_DEADLINE);
 	memcpy(d->name, o + name->offset,
 	       name->size < sizeof(d->name) ? name->size : sizeof(d->name) - 1);
+}
+
+/*
+ * So many rows from at on; what cannot be read is zero. Of a target that goes on, rows whose thread was another one
+ * before and after become free. Returns the number of bytes that there were.
+ */
+static size_t read_rows(const struct reading *r, uint64_t at, char *rows, size_t nr, size_t bytes)
+{
+	const struct wf_layout *l = r->layout;
+	size_t got = wf_target_read_some(r->target, at, rows, nr * bytes), again;
+	char *later;
+
+	memset(rows + got, 0, nr * bytes - got);
+	if (!r->is_glance)
+		return got;
+	later = rows + CHUNK_BYTES;
+	again = wf_target_read_some(r->target, at, later, got);
+	for (size_t i = 0; i < nr; i++) {
+		if ((i + 1) * bytes > again ||
+		    wf_layout_get(l, rows + i * bytes, WF_L_T_TID) !=
+			    wf_layout_get(l, later + i * bytes, WF_L_T_TID))
+			memset(rows + i * bytes, 0, bytes);
+	}
+	return got;
 }
 
 /* Walks the slots in large reads. False: out of memory. */
@@ -209,7 +249,7 @@ static bool read_table(struct wf_threads *s, struct reading *r, size_t max)
 	if (nr > MAX_SLOTS)
 		nr = MAX_SLOTS;
 	per_chunk = CHUNK_BYTES / bytes;
-	chunk = malloc(CHUNK_BYTES);
+	chunk = malloc(r->is_glance ? 2 * CHUNK_BYTES : CHUNK_BYTES);
 	if (!chunk)
 		return false;
 	for (uint64_t i = 0; i < nr; i++) {
@@ -219,10 +259,9 @@ static bool read_table(struct wf_threads *s, struct reading *r, size_t max)
 
 		if (at == 0) {
 			size_t n = nr - i < per_chunk ? nr - i : per_chunk;
-			size_t got = wf_target_read_some(t, slots + i * bytes, chunk, n * bytes);
 
-			memset(chunk + got, 0, n * bytes - got);
-			if (!got && t->budget && t->budget->spent)
+			if (!read_rows(r, slots + i * bytes, chunk, n, bytes) && t->budget &&
+			    t->budget->spent)
 				break;
 		}
 		state = (unsigned)(wf_layout_get(l, o, WF_L_T_STATE) & mask);
@@ -243,8 +282,12 @@ static bool read_table(struct wf_threads *s, struct reading *r, size_t max)
 			s->threads = p;
 		}
 		take_thread(&s->threads[s->nr_threads], l, o, slots + i * bytes, state);
-		read_regs(&s->threads[s->nr_threads], r, s, wf_layout_get(l, o, WF_L_T_SP));
-		copy_stack(&s->threads[s->nr_threads], r);
+		if (r->is_glance) {
+			note_kthread(&s->threads[s->nr_threads], r, s);
+		} else {
+			read_regs(&s->threads[s->nr_threads], r, s, wf_layout_get(l, o, WF_L_T_SP));
+			copy_stack(&s->threads[s->nr_threads], r);
+		}
 		s->nr_threads++;
 	}
 	free(chunk);
@@ -266,6 +309,7 @@ static void take_kthread(struct wf_dump_kthread *k, const struct reading *r, uin
 		.ring = wf_layout_get(l, o, WF_L_K_RING),
 		.tid = (int)wf_layout_get(l, o, WF_L_K_TID),
 		.insys = (unsigned)wf_layout_get(l, o, WF_L_K_INSYS),
+		.call_nr = (unsigned)wf_layout_get(l, o, WF_L_K_CALL_NR),
 		.is_direct = wf_layout_get(l, o, WF_L_K_DIRECT),
 		.is_door = wf_layout_get(l, o, WF_L_K_IS_DOOR),
 		.is_helper = wf_layout_get(l, o, WF_L_K_IS_HELPER),
@@ -307,6 +351,10 @@ static bool read_kthreads(struct wf_threads *s, struct reading *r)
 		if (!wf_target_read(r->target, at + i * sizeof(a), &a, sizeof(a)) || !a ||
 		    !wf_layout_copy(r->layout, r->target, a, WF_L_KTHREAD, r->object))
 			continue;
+		for (int c = 0; c < WF_NR_COUNTS; c++)
+			s->count[c] += wf_layout_get(
+				r->layout, r->object + r->layout->field[WF_L_K_COUNT].offset,
+				(enum wf_layout_field)(WF_L_C_SWITCHES + c));
 		take_kthread(&s->kthreads[s->nr_kthreads], r, a);
 		if (!s->kthreads[s->nr_kthreads].tid)
 			continue; /* a spare that has ended */
@@ -495,10 +543,12 @@ static bool take_plain_process(struct wf_threads *s, struct reading *r)
 	return true;
 }
 
-bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
-		     size_t max_threads, size_t max_events)
+static bool read_all(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
+		     size_t max_threads, size_t max_events, bool is_glance)
 {
-	struct reading r = { .layout = l, .target = t, .object = malloc(WF_L_MAX_OBJECT) };
+	struct reading r = {
+		.layout = l, .target = t, .object = malloc(WF_L_MAX_OBJECT), .is_glance = is_glance
+	};
 	bool is_ok = r.object;
 
 	*out = (struct wf_threads){
@@ -519,6 +569,18 @@ bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const st
 	free(r.object);
 	free(r.kthreads);
 	return is_ok;
+}
+
+bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
+		     size_t max_threads, size_t max_events)
+{
+	return read_all(out, l, t, max_threads, max_events, false);
+}
+
+bool wf_threads_glance(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
+		       size_t max_threads)
+{
+	return read_all(out, l, t, max_threads, 0, true);
 }
 
 void wf_threads_done(struct wf_threads *s)

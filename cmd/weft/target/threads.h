@@ -2,7 +2,7 @@
 /*
  * A snapshot of the runtime: threads with their registers and stacks, workers, kernel threads, events.
  *
- * Used by: all of this folder, and dump/. Invariant: wf_threads_read() touches the target, and is all that happens
+ * Used by: all of this folder, dump/ and look/. Invariant: wf_threads_read() touches the target, and is all that happens
  * while it stands still; what is done with the snapshot afterwards reads the copies first.
  */
 #ifndef WF_TARGET_THREADS_H
@@ -23,7 +23,7 @@ struct wf_dump_thread {
 	unsigned state, wait_kind;
 	uint64_t wait_what;
 	int64_t wait_since, deadline; /* 0: none */
-	uint64_t kthread, child_tid, sig_mask, sig_pending, nr_switches;
+	uint64_t kthread, child_tid, sig_mask, sig_pending, nr_switches, run_ns;
 	bool is_preempted, is_on_cpu; /* on_cpu: regs are those of its kernel thread */
 	bool is_direct; /* in a call for events, with its worker, which has nothing else to do */
 	int kernel_tid; /* while on one */
@@ -41,8 +41,8 @@ struct wf_dump_thread {
 
 struct wf_dump_kthread {
 	uint64_t address, cur, prev, worker, ring, bound;
-	int tid, inner_tid; /* see target.h */
-	unsigned insys;
+	int tid, inner_tid;      /* see target.h */
+	unsigned insys, call_nr; /* call_nr: of the last call, which goes on while insys is set */
 	bool is_door, is_helper, is_poller, is_asleep, is_direct;
 	long call;
 	int worker_index;  /* -1: none */
@@ -65,6 +65,9 @@ struct wf_dump_event {
 	int kernel_tid;
 };
 
+/* What the runtime counts, in this order from WF_L_C_SWITCHES on. */
+#define WF_NR_COUNTS (WF_L_C_RESTS - WF_L_C_SWITCHES + 1)
+
 struct wf_threads {
 	bool is_started;
 	uint64_t sig_pending; /* for the process: no thread wanted them yet */
@@ -77,12 +80,19 @@ struct wf_threads {
 	size_t nr_workers;
 	struct wf_dump_event *events; /* oldest first */
 	size_t nr_events;
-	bool has_events; /* the program records them */
+	bool has_events;              /* the program records them */
+	uint64_t count[WF_NR_COUNTS]; /* of all kernel threads, those that have ended, too */
 };
 
 /* Reads at most max_threads threads and the last max_events events. False: out of memory. */
 bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
 		     size_t max_threads, size_t max_events);
+/*
+ * The same of a process that goes on meanwhile: without registers, stacks and events. Every row is as it was at some
+ * moment, not all at the same one; a thread that began or ended while its row was read is left out.
+ */
+bool wf_threads_glance(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
+		       size_t max_threads);
 void wf_threads_done(struct wf_threads *s);
 
 #endif
