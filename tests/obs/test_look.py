@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft ps`: looking at running programs without stopping them."""
+"""`weft ps` and `weft metrics`: looking at running programs without stopping them."""
 import json
 import os
 import shutil
+import socket
 import subprocess
+import time
 
 import obstest
 from obstest import ObsTest, weft
@@ -86,6 +88,146 @@ class Ps(Look):
     def test_bad_arguments_get_one_line(self):
         self.assert_refused(weft("ps", "x"), "'x'", "weft help ps")
         self.assert_refused(weft("ps", "--nonesuch"), "--nonesuch")
+
+
+class Metrics(Look):
+    def metrics(self, *args):
+        done = weft("metrics", *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.parsed(done.stdout)
+
+    def parsed(self, text):
+        """Values by series, after a look at the form of it all."""
+        lines = text.split("\n")
+        self.assertEqual(lines[-2:], ["# EOF", ""])
+        values, types = {}, {}
+        for line in lines[:-2]:
+            if line.startswith("# TYPE "):
+                name, kind = line.split()[2:]
+                self.assertNotIn(name, types)
+                types[name] = kind
+            elif not line.startswith("# "):
+                series, value = line.rsplit(" ", 1)
+                family = series.partition("{")[0]
+                suffix = {"counter": "_total", "info": "_info", "gauge": ""}[types[name]]
+                self.assertEqual(family, name + suffix)
+                self.assertNotIn(series, values)
+                values[series] = float(value)
+        return values
+
+    def test_the_figures_are_those_of_a_dump(self):
+        v = self.victim(threads=50, deadlock=True)
+        m = self.metrics(v.pid)
+        dump = json.loads(self.dump("--json", v.pid))
+        self.assertEqual(sum(n for s, n in m.items() if s.startswith("weft_threads{")), dump["nr_threads"])
+        self.assertEqual(m['weft_threads{state="parked",wait="poll"}'], 1)
+        self.assertEqual(m['weft_threads{state="parked",wait="sleep"}'], 1)
+        self.assertEqual(m["weft_workers"], len(dump["workers"]))
+        self.assertEqual(sum(n for s, n in m.items() if s.startswith("weft_kernel_threads{")),
+                         len(dump["kernel_threads"]))
+        self.assertEqual(m["weft_deadlocked_threads"], sum(map(len, dump["deadlocks"])))
+        self.assertGreater(m["weft_deadlocked_threads"], 0)
+        self.assertGreater(m["weft_longest_call_seconds"], 0)  # the thread in flock()
+        self.assertGreaterEqual(m["weft_parks_total"], 50)
+        later = self.metrics(self.name)
+        for series, n in m.items():
+            if "_total" in series:
+                self.assertGreaterEqual(later[series], n, series)
+        self.assert_goes_on(v)
+
+    def test_the_counters_are_those_of_stats(self):
+        v = self.victim(WEFT_STATS="1")
+        m = self.metrics(v.pid)
+        v.process.stdin.close()
+        v.process.stdin = open(os.devnull, encoding="ascii")
+        stats = dict(line.removeprefix("weft:").rsplit(None, 1)
+                     for line in v.end()[1].splitlines() if line.startswith("weft:   "))
+        stats = {k.strip(): int(n) for k, n in stats.items()}
+        for ours, theirs in (("parks", "parks"), ("handoffs", "hand-offs"), ("switches", "switches")):
+            self.assertGreater(m[f"weft_{ours}_total"], 0)
+            self.assertLessEqual(m[f"weft_{ours}_total"], stats[theirs])
+
+    def test_a_parser_of_others_accepts_it(self):
+        try:
+            from prometheus_client.openmetrics.parser import text_string_to_metric_families
+        except ImportError:
+            self.skipTest("no python3-prometheus-client")
+        v = self.victim()
+        self.assertGreater(len(list(text_string_to_metric_families(weft("metrics", v.pid).stdout))), 15)
+
+    def test_names_are_quoted(self):
+        evil = os.path.join(self.directory(), 'a"b\\c\nd')
+        shutil.copy(obstest.WAITERS, evil)
+        obstest.WAITERS = evil
+        v = self.victim()
+        info = [s for s in self.metrics(v.pid) if s.startswith("weft_process_info")][0]
+        self.assertIn('/a\\"b\\\\c?d"', info)
+
+    def test_a_file_is_renewed_and_goes_with_the_process(self):
+        v = self.victim()
+        file = os.path.join(self.directory(), "weft.prom")
+        self.assertEqual(weft("metrics", "-o", file, v.pid).returncode, 0)
+        first = os.stat(file).st_ino
+        self.assertEqual(os.listdir(os.path.dirname(file)), ["weft.prom"])
+        writer = self.started([obstest.WEFT, "metrics", "-o", file, "--every", "1", str(v.pid)])
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while os.stat(file).st_ino == first and time.monotonic() < deadline:
+            time.sleep(0.01)
+        with open(file, encoding="utf-8") as f:
+            self.parsed(f.read())
+        v.close()
+        self.assertEqual(writer.wait(obstest.LIMIT_S), 3)
+        self.assertEqual(os.listdir(os.path.dirname(file)), [])
+
+    def served(self, pid):
+        server = subprocess.Popen([obstest.WEFT, "metrics", "--listen", "0", str(pid)], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=obstest.environment())
+        self.addCleanup(self.ended, server)
+        host, port = server.stderr.readline().split("//")[1].split("/")[0].split(":")
+        self.assertEqual(host, "127.0.0.1")
+        return server, int(port)
+
+    def ask(self, port, request):
+        with socket.create_connection(("127.0.0.1", port), obstest.LIMIT_S) as s:
+            s.sendall(request)
+            answer = b""
+            while piece := s.recv(65536):
+                answer += piece
+        head, _, body = answer.decode().partition("\r\n\r\n")
+        return head, body
+
+    def test_a_server_answers_also_after_hostile_clients(self):
+        v = self.victim()
+        server, port = self.served(v.pid)
+        page = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port)) as silent:
+            silent.sendall(b"GET /met")
+            head, body = self.ask(port, page)  # once the silent one's time is over
+            self.assertEqual(silent.recv(1), b"")
+        self.assertTrue(head.startswith("HTTP/1.1 200 "), head)
+        self.assertIn("application/openmetrics-text", head)
+        self.parsed(body)
+        self.assertTrue(self.ask(port, b"GET / HTTP/1.1\r\n\r\n")[0].startswith("HTTP/1.1 404 "))
+        self.assertTrue(self.ask(port, b"PUT /metrics HTTP/1.1\r\n\r\n")[0].startswith("HTTP/1.1 405 "))
+        try:
+            self.assertEqual(self.ask(port, b"x" * 100000)[1], "")
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        self.assertTrue(self.ask(port, page)[0].startswith("HTTP/1.1 200 "))
+        self.assert_goes_on(v)
+        v.close()
+        self.assertEqual(server.wait(obstest.LIMIT_S), 3)
+
+    def test_bad_arguments_get_one_line(self):
+        self.assert_refused(weft("metrics"), "which process?")
+        self.assert_refused(weft("metrics", "1", "2"), "one process")
+        self.assert_refused(weft("metrics", os.getpid()), "runs without weft")
+        self.assert_refused(weft("metrics", "--every", "0", "-o", "x", os.getpid()), "--every", "'0'")
+        self.assert_refused(weft("metrics", "--every", "5", os.getpid()), "-o FILE")
+        v = self.victim()
+        for place in ("x", "127.0.0.1", "127.0.0.1:99999", "localhost:1", "[::1:5"):
+            self.assert_refused(weft("metrics", "--listen", place, v.pid), "ADDRESS:PORT")
+        self.assert_refused(weft("metrics", "-o", "/nonesuch/x", v.pid), "/nonesuch/x")
 
 
 class Names(Look):

@@ -117,7 +117,7 @@ static void json_workers(struct wf_text_json *j, const struct wf_dump_view *v)
 
 		wf_text_json_begin(j, NULL, '{');
 		wf_text_json_number(j, "tid", k->tid);
-		wf_text_json_string(j, "role", wf_view_role(k));
+		wf_text_json_string(j, "role", wf_threads_roles[wf_threads_role(k)]);
 		if (k->worker_index >= 0)
 			wf_text_json_number(j, "worker", k->worker_index);
 		if (k->cur_tid)

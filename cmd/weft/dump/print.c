@@ -315,7 +315,7 @@ static void print_workers(const struct wf_dump_view *v)
 		const struct wf_dump_kthread *k = &s->kthreads[i];
 		const char *call = wf_waits_call_name(k->call);
 
-		printf("kernel thread %d: %s", k->tid, wf_view_role(k));
+		printf("kernel thread %d: %s", k->tid, wf_threads_roles[wf_threads_role(k)]);
 		if (k->call >= 0)
 			printf(call ? ", in the kernel in %s" : ", in the kernel in call%.0s %ld",
 			       call ? call : "", k->call);

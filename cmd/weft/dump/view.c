@@ -24,8 +24,9 @@ double wf_view_uptime(const struct wf_target *t)
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
-	/* The name may hold spaces and parentheses: the fields begin behind its last one. */
-	if (fgets(line, sizeof(line), f) && (after = strrchr(line, ')')) &&
+	line[fread(line, 1, sizeof(line) - 1, f)] = '\0';
+	/* The name may hold anything, also line ends and parentheses: the fields begin behind its last one. */
+	if ((after = strrchr(line, ')')) &&
 	    sscanf(after + 1,
 		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 		   &start) == 1 &&
@@ -41,23 +42,6 @@ const char *wf_view_spent(const struct wf_target *t)
 	if (!t->budget)
 		return NULL;
 	return t->budget->spent ? t->budget->spent : t->budget->was_spent;
-}
-
-const char *wf_view_role(const struct wf_dump_kthread *k)
-{
-	if (k->is_door)
-		return "door";
-	if (k->is_helper)
-		return k->is_poller ? "poller" : "ring";
-	if (k->bound)
-		return "bound";
-	if (k->insys)
-		return "in a call";
-	if (k->is_direct)
-		return "waits with its thread";
-	if (k->worker)
-		return k->cur ? "worker" : "idle worker";
-	return k->is_asleep ? "spare" : "leaving";
 }
 
 bool wf_view_is_waiting(const struct wf_dump_view *v, const struct wf_dump_thread *d)

@@ -24,7 +24,6 @@ struct wf_dump_view {
 const char *wf_view_spent(const struct wf_target *t);
 /* Seconds since the process began; < 0: unknown. */
 double wf_view_uptime(const struct wf_target *t);
-const char *wf_view_role(const struct wf_dump_kthread *k);
 bool wf_view_is_waiting(const struct wf_dump_view *v, const struct wf_dump_thread *d);
 /*
  * The runtime's frames on top of a waiting thread are the same in every one, and not the program's fault.

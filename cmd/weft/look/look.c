@@ -36,8 +36,9 @@ bool wf_look_kernel(int pid, struct wf_look_kernel *out)
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	/* The name may hold spaces and parentheses: the fields begin behind its last one. */
-	is_ok = fgets(line, sizeof(line), f) && (after = strrchr(line, ')')) &&
+	line[fread(line, 1, sizeof(line) - 1, f)] = '\0';
+	/* The name may hold anything, also line ends and parentheses: the fields begin behind its last one. */
+	is_ok = (after = strrchr(line, ')')) &&
 		sscanf(after + 1,
 		       " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %u %*d %llu",
 		       &user, &system, &tasks, &started) == 4;
@@ -92,10 +93,11 @@ bool wf_look_at(struct wf_look *l, struct wf_threads *out, struct wf_look_kernel
 		return wf_target_fail(&l->target, "process %d has ended", pid);
 	if (!wf_threads_glance(out, &l->layout, &l->target, max_threads))
 		return wf_target_fail(&l->target, "out of memory");
-	if (wf_target_is_gone(&l->target))
-		return wf_target_fail(&l->target,
-				      "process %d has ended, or executed another program", pid);
-	return true;
+	if (!wf_target_is_gone(&l->target))
+		return true;
+	wf_threads_done(out);
+	wf_look_done(l);
+	return wf_look_open(l, pid) && wf_threads_glance(out, &l->layout, &l->target, max_threads);
 }
 
 void wf_look_why_native(const struct wf_look *l, char *out, size_t bytes)

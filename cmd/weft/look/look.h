@@ -37,9 +37,15 @@ bool wf_look_kernel(int pid, struct wf_look_kernel *out);
 bool wf_look_open(struct wf_look *l, int pid);
 void wf_look_done(struct wf_look *l);
 
-/* One look at all, with no more than max_threads threads. False and l->target.error: it ended, or became another program. */
+/*
+ * One look at all, with no more than max_threads threads. A process that has executed another program under weft is opened
+ * anew. False and l->target.error: it ended, or that program is not under weft.
+ */
 bool wf_look_at(struct wf_look *l, struct wf_threads *out, struct wf_look_kernel *kernel,
 		size_t max_threads);
+
+/* How many threads wait for one another in circles: those of s that still do so a moment later, and have not run since. */
+size_t wf_look_deadlocked(struct wf_look *l, const struct wf_threads *s);
 
 /* Why the threads of the process are the kernel's; out is empty: they are not, or it is not known. */
 void wf_look_why_native(const struct wf_look *l, char *out, size_t bytes);

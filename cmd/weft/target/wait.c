@@ -333,7 +333,7 @@ static void say_address(struct wf_waits *w, uint64_t address, char *out, size_t 
 	char plus[24] = "";
 	uint64_t offset;
 
-	if (!wf_unwind_data(w->unwind, address, &symbol, &offset)) {
+	if (!w->unwind || !wf_unwind_data(w->unwind, address, &symbol, &offset)) {
 		snprintf(out, bytes, "%#llx", (unsigned long long)address);
 		return;
 	}

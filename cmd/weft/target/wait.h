@@ -21,6 +21,7 @@ struct wf_wait_text {
 	bool has_deadline;
 };
 
+/* u: NULL where there are no stacks; objects then have addresses, not names. */
 struct wf_waits *wf_waits_new(const struct wf_target *t, const struct wf_threads *s,
 			      const struct wf_layout *l, struct wf_unwind *u);
 void wf_waits_free(struct wf_waits *w);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The text of `weft metrics`; see openmetrics.h. */
+#include "look/openmetrics.h"
+
+#include <string.h>
+
+#include "look/counts.h"
+#include "text.h"
+
+#define MAX_THREADS 100000 /* those beyond are counted, and their states not looked at */
+#define MAX_VALUES 32      /* of an enum of the target */
+#define LABEL_BYTES 512
+
+static void family(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# TYPE weft_%s %s\n", name, type);
+	if (strcmp(name + (strlen(name) > 7 ? strlen(name) - 7 : 0), "seconds") == 0)
+		fprintf(out, "# UNIT weft_%s seconds\n", name);
+	fprintf(out, "# HELP weft_%s %s\n", name, help);
+}
+
+static void gauge(FILE *out, const char *name, const char *help, double value)
+{
+	family(out, name, "gauge", help);
+	fprintf(out, "weft_%s %.13g\n", name, value);
+}
+
+static const char *label(char out[LABEL_BYTES], const char *from)
+{
+	char text[LABEL_BYTES / 2];
+	size_t len = 0;
+
+	wf_text_clean(text, sizeof(text), from);
+	for (const char *c = text; *c && len + 2 < LABEL_BYTES; c++) {
+		if (*c == '"' || *c == '\\')
+			out[len++] = '\\';
+		out[len++] = *c;
+	}
+	out[len] = '\0';
+	return out;
+}
+
+/* A wait says something of those that wait, and of those in a call: their state is running. */
+static bool goes_together(const struct wf_layout *l, uint64_t state, uint64_t wait)
+{
+	const char *s = wf_layout_name(l, "state", state), *w = wf_layout_name(l, "wait", wait);
+
+	if (strcmp(s, "free") == 0 || strcmp(s, "dead") == 0)
+		return false;
+	return strcmp(w, "none") == 0 || strcmp(s, "parked") == 0 ||
+	       (strcmp(s, "running") == 0 && strcmp(w, "call") == 0);
+}
+
+static void write_threads(FILE *out, const struct wf_layout *l, const struct wf_threads *s)
+{
+	size_t nr[MAX_VALUES][MAX_VALUES] = { { 0 } };
+
+	for (size_t i = 0; i < s->nr_threads; i++) {
+		const struct wf_dump_thread *d = &s->threads[i];
+
+		if (d->state < MAX_VALUES && d->wait_kind < MAX_VALUES)
+			nr[d->state][goes_together(l, d->state, d->wait_kind) ? d->wait_kind : 0]++;
+	}
+	family(out, "threads", "gauge", "Threads of the program, by state and what they wait for.");
+	for (unsigned i = 0; i < MAX_VALUES; i++) {
+		for (unsigned j = 0; j < MAX_VALUES; j++) {
+			const char *state = wf_layout_name(l, "state", i);
+			const char *wait = wf_layout_name(l, "wait", j);
+
+			if (strcmp(state, "?") != 0 && strcmp(wait, "?") != 0 &&
+			    goes_together(l, i, j))
+				fprintf(out, "weft_threads{state=\"%s\",wait=\"%s\"} %zu\n", state,
+					wait, nr[i][j]);
+		}
+	}
+	fprintf(out, "weft_threads{state=\"not read\",wait=\"none\"} %zu\n",
+		s->nr_alive - s->nr_threads);
+}
+
+static void write_kernel_threads(FILE *out, const struct wf_threads *s)
+{
+	size_t nr[WF_NR_ROLES] = { 0 };
+
+	for (size_t i = 0; i < s->nr_kthreads; i++)
+		nr[wf_threads_role(&s->kthreads[i])]++;
+	family(out, "kernel_threads", "gauge", "Kernel threads of the runtime, by what they do.");
+	for (size_t i = 0; i < WF_NR_ROLES; i++)
+		fprintf(out, "weft_kernel_threads{role=\"%s\"} %zu\n", wf_threads_roles[i], nr[i]);
+	family(out, "worker_queue", "gauge", "Threads that are ready and wait for this worker.");
+	for (size_t i = 0; i < s->nr_workers; i++)
+		fprintf(out, "weft_worker_queue{worker=\"%u\"} %u\n", s->workers[i].index,
+			s->workers[i].nr_queued + s->workers[i].nr_inbox);
+}
+
+static double longest_call(const struct wf_layout *l, const struct wf_threads *s)
+{
+	double longest = 0;
+
+	for (size_t i = 0; i < s->nr_threads; i++) {
+		const struct wf_dump_thread *d = &s->threads[i];
+		double age = ((double)s->now - (double)d->wait_since) / 1e9;
+
+		if (d->wait_since && age > longest &&
+		    strcmp(wf_layout_name(l, "wait", d->wait_kind), "call") == 0)
+			longest = age;
+	}
+	return longest;
+}
+
+static void write_counters(FILE *out, const struct wf_threads *s)
+{
+	for (int i = 0; i < WF_NR_COUNTS; i++) {
+		family(out, wf_counts[i].name, "counter", wf_counts[i].help);
+		fprintf(out, "weft_%s_total %llu\n", wf_counts[i].name,
+			(unsigned long long)s->count[i]);
+	}
+}
+
+static void write_process(FILE *out, const struct wf_look *l, const struct wf_look_kernel *kernel)
+{
+	char text[LABEL_BYTES];
+
+	family(out, "process", "info", "The process that is looked at.");
+	fprintf(out, "weft_process_info{program=\"%s\",pid=\"%d\",weft=\"%s\"} 1\n",
+		label(text, l->target.program), l->target.pid, WEFT_VERSION);
+	gauge(out, "process_start_time_seconds", "When the process began, since the epoch.",
+	      kernel->began_s);
+	family(out, "cpu_seconds", "counter", "CPU time of the process.");
+	fprintf(out, "weft_cpu_seconds_total %.10g\n", kernel->cpu_s);
+}
+
+bool wf_openmetrics_write(struct wf_look *l, FILE *out)
+{
+	struct wf_look_kernel kernel;
+	struct wf_threads s;
+	bool is_ok = wf_look_at(l, &s, &kernel, MAX_THREADS);
+
+	if (is_ok) {
+		write_process(out, l, &kernel);
+		gauge(out, "started", "1 when the threads are weft's: the program has made one.",
+		      s.is_started);
+		gauge(out, "workers", "Workers.", (double)s.nr_workers);
+		write_threads(out, &l->layout, &s);
+		write_kernel_threads(out, &s);
+		gauge(out, "longest_call_seconds",
+		      "How long the longest system call lasts that holds a kernel thread.",
+		      longest_call(&l->layout, &s));
+		gauge(out, "deadlocked_threads",
+		      "Threads that wait for one another in a circle, over mutexes and joins.",
+		      (double)wf_look_deadlocked(l, &s));
+		write_counters(out, &s);
+		gauge(out, "incomplete", "1 when the look took too long, and something is missing.",
+		      l->budget.spent != NULL);
+		fputs("# EOF\n", out);
+	}
+	wf_threads_done(&s);
+	return is_ok;
+}
