@@ -23,6 +23,7 @@ struct wf_cmd {
 
 extern const struct wf_cmd wf_run_cmd;     /* run.c */
 extern const struct wf_cmd wf_ps_cmd;      /* look/ps.c */
+extern const struct wf_cmd wf_top_cmd;     /* look/top.c */
 extern const struct wf_cmd wf_metrics_cmd; /* look/metrics.c */
 extern const struct wf_cmd wf_dump_cmd;    /* dump.c */
 extern const struct wf_cmd wf_doctor_cmd;  /* doctor.c */

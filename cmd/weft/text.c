@@ -100,7 +100,7 @@ static void start_member(struct wf_text_json *j, const char *name)
 {
 	if (j->has_sibling)
 		fputc(',', j->out);
-	if (j->depth > 0)
+	if (j->depth > 0 && !j->is_line)
 		fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
 	if (name) {
 		write_string(j->out, name);
@@ -120,7 +120,7 @@ void wf_text_json_begin(struct wf_text_json *j, const char *name, char bracket)
 void wf_text_json_end(struct wf_text_json *j, char bracket)
 {
 	j->depth--;
-	if (j->has_sibling)
+	if (j->has_sibling && !j->is_line)
 		fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
 	fputc(bracket, j->out);
 	if (j->depth == 0)

@@ -23,6 +23,7 @@ char *wf_text_clean(char *out, size_t bytes, const char *from);
 struct wf_text_json {
 	FILE *out;
 	unsigned int depth;
+	bool is_line;     /* all in one line */
 	bool has_sibling; /* something was already written at this depth */
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft ps` and `weft metrics`: looking at running programs without stopping them."""
+"""`weft ps`, `weft metrics` and `weft top`: looking at running programs without stopping them."""
 import json
 import os
 import shutil
@@ -228,6 +228,77 @@ class Metrics(Look):
         for place in ("x", "127.0.0.1", "127.0.0.1:99999", "localhost:1", "[::1:5"):
             self.assert_refused(weft("metrics", "--listen", place, v.pid), "ADDRESS:PORT")
         self.assert_refused(weft("metrics", "-o", "/nonesuch/x", v.pid), "/nonesuch/x")
+
+
+class Top(Look):
+    def looks(self, *args):
+        done = weft("top", "--json", *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_threads_that_compute_come_first(self):
+        v = self.victim(threads=50)
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while time.monotonic() < deadline:
+            look = self.looks("-d", "0.2", v.pid)[0]
+            if all(t["cpu_percent"] > 0 for t in look["threads"][:2]):
+                break
+        self.assertEqual({t["name"] for t in look["threads"][:2]}, obstest.BUSY)
+        self.assertEqual(look["nr_threads"], 50 + STORIES)
+        self.assertEqual(look["running"] + look["ready"] + look["waiting"], 50 + STORIES)
+        self.assertEqual(len(look["threads"]), 50 + STORIES)
+        self.assertEqual(look["deadlocked"], 0)
+        self.assert_goes_on(v)
+
+    def test_what_threads_wait_for_is_what_a_dump_says(self):
+        v = self.victim(deadlock=True)
+        dump = json.loads(self.dump("--json", v.pid))
+        look = self.looks("-d", "0.01", "--sort", "tid", self.name)[0]
+        self.assertEqual(look["deadlocked"], sum(map(len, dump["deadlocks"])))
+        self.assertEqual([t["tid"] for t in look["threads"]], sorted(t["tid"] for t in dump["threads"]))
+        theirs = {t["tid"]: t for t in dump["threads"]}
+        for ours in look["threads"]:
+            dumped = theirs[ours["tid"]]
+            self.assertEqual(ours["name"], dumped["name"])
+            self.assertEqual("waits_for" in ours, "waits_for" in dumped, ours)
+            for key in ("owner", "fd"):
+                self.assertEqual(ours.get("waits_for", {}).get(key), dumped.get("waits_for", {}).get(key), ours)
+        text = weft("top", "--once", "-d", "0.01", "--limit", "100", v.pid).stdout
+        self.assertIn("!! deadlock", text)
+        self.assertIn(f'held by thread {v.pid} "', text)
+        self.assertIn("more", weft("top", "-d", "0.01", "--limit", "3", v.pid).stdout.splitlines()[-1])
+
+    def test_figures_grow_from_look_to_look(self):
+        v = self.victim()
+        looks = self.looks("-n", "3", "-d", "0.05", v.pid)
+        self.assertEqual(len(looks), 3)
+        self.assertLess(looks[0]["uptime_ms"], looks[2]["uptime_ms"] + 1)
+        for look in looks:
+            self.assertGreaterEqual(look["interval_ms"], 50)
+        before = {t["tid"]: t["switches"] for t in looks[0]["threads"]}
+        for t in looks[2]["threads"]:
+            self.assertGreaterEqual(t["switches"], before[t["tid"]])
+
+    def test_without_a_process_all_are_shown(self):
+        v = self.victim(threads=20)
+        rows = {p["pid"]: p for p in self.looks("-d", "0.01")[0]["processes"]}
+        self.assertEqual(rows[v.pid]["nr_threads"], 20 + STORIES)
+        self.assertNotIn("threads", rows[v.pid])
+        row = [line.split() for line in weft("top", "-d", "0.01").stdout.splitlines() if line.split()[0] == str(v.pid)]
+        self.assertEqual(row[0][3], str(20 + STORIES))
+
+    def test_the_end_of_the_process_is_told(self):
+        v = self.victim()
+        top = self.started([obstest.WEFT, "top", "--json", "-n", "100000", "-d", "0.05", str(v.pid)])
+        self.assertEqual(json.loads(top.stdout.readline())["pid"], v.pid)
+        v.close()
+        self.assertEqual(top.wait(obstest.LIMIT_S), 3)
+
+    def test_bad_arguments_get_one_line(self):
+        self.assert_refused(weft("top", "1", "2"), "one process")
+        self.assert_refused(weft("top", os.getpid()), "runs without weft")
+        for option, value in (("-n", "0"), ("-d", "0"), ("-d", "1x"), ("-d", "nan"), ("--sort", "x"), ("--limit", "0")):
+            self.assert_refused(weft("top", option, value), option, f"'{value}'")
 
 
 class Names(Look):

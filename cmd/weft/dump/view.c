@@ -46,10 +46,7 @@ const char *wf_view_spent(const struct wf_target *t)
 
 bool wf_view_is_waiting(const struct wf_dump_view *v, const struct wf_dump_thread *d)
 {
-	const char *state = wf_layout_name(v->layout, "state", d->state);
-
-	return d->is_direct || strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0 ||
-	       strcmp(wf_layout_name(v->layout, "wait", d->wait_kind), "call") == 0;
+	return wf_waits_is_waiting(v->layout, d);
 }
 
 size_t wf_view_first_frame(const struct wf_dump_view *v, const struct wf_dump_thread *d)

@@ -408,6 +408,14 @@ static void describe_signals(uint64_t set, char *out, size_t bytes)
 	}
 }
 
+bool wf_waits_is_waiting(const struct wf_layout *l, const struct wf_dump_thread *d)
+{
+	const char *state = wf_layout_name(l, "state", d->state);
+
+	return d->is_direct || strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0 ||
+	       strcmp(wf_layout_name(l, "wait", d->wait_kind), "call") == 0;
+}
+
 void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struct wf_wait_text *out)
 {
 	const char *kind = wf_layout_name(w->layout, "wait", d->wait_kind), *name;

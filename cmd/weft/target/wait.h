@@ -26,6 +26,8 @@ struct wf_waits *wf_waits_new(const struct wf_target *t, const struct wf_threads
 			      const struct wf_layout *l, struct wf_unwind *u);
 void wf_waits_free(struct wf_waits *w);
 
+/* Does it wait, or block in a call? */
+bool wf_waits_is_waiting(const struct wf_layout *l, const struct wf_dump_thread *d);
 void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d,
 		       struct wf_wait_text *out);
 

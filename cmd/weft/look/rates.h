@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Two looks at a process, and what happened between them.
+ *
+ * Used by: top.c, top_show.c. Invariant: a thread is the same one in both looks if its place and its tid are.
+ */
+#ifndef WF_LOOK_RATES_H
+#define WF_LOOK_RATES_H
+
+#include "look/look.h"
+
+struct wf_rates_look {
+	struct wf_threads threads;
+	struct wf_look_kernel kernel;
+	double at_s;         /* CLOCK_MONOTONIC */
+	int64_t *kthread_ns; /* CPU time, as threads.kthreads; -1: unknown */
+	size_t *order;       /* of threads.threads; filled by wf_rates_between() */
+	double *cpu_percent; /* of each thread; NAN: unknown */
+	double *switches_s;  /* of each thread, a second */
+};
+
+struct wf_rates {
+	double interval_s, cpu_percent;
+	double count_s[WF_NR_COUNTS]; /* a second; see counts.h */
+	size_t nr_running, nr_ready, nr_waiting;
+};
+
+enum wf_rates_sort {
+	WF_RATES_BY_CPU,
+	WF_RATES_BY_SWITCHES,
+	WF_RATES_BY_WAIT, /* those that wait longest first */
+	WF_RATES_BY_TID,
+};
+
+/* False and l->target.error; release in any case. */
+bool wf_rates_look(struct wf_look *l, struct wf_rates_look *out, size_t max_threads);
+void wf_rates_done(struct wf_rates_look *r);
+
+/* from was before to, which gets its order and its figures. */
+void wf_rates_between(const struct wf_look *l, const struct wf_rates_look *from,
+		      struct wf_rates_look *to, enum wf_rates_sort sort, struct wf_rates *out);
+
+#endif
