@@ -2,10 +2,12 @@
 /*
  * `weft doctor`: options and output; what is checked stands in checks.c and report.c.
  *
- * Called by: main.c. Invariant: reads only, and the exit code is the worst level found.
+ * Called by: main.c. Invariant: a check reads only, and its exit code is the worst level found; what changes the machine is
+ * in tune/.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,19 +16,32 @@
 #include "cmd.h"
 #include "report.h"
 #include "text.h"
+#include "tune/tune.h"
 
 static const char doctor_help[] =
 	"Usage: weft doctor [--json] [--root DIR]\n"
 	"       weft doctor [--json | --calls] --program FILE\n"
 	"       weft doctor --explain ID\n"
+	"       weft doctor --tune [--json] [--root DIR]\n"
+	"       weft doctor --apply [--dry-run] [--force] [--root DIR] ID[@NAME][=VALUE]...\n"
+	"       weft doctor --undo | --verify [--root DIR] [JOURNAL]\n"
+	"       weft doctor --emit sysctl.d|tuned|link|cmdline ID[@NAME][=VALUE]...\n"
 	"\n"
-	"Checks whether this machine, or one program, is fit for weft. Changes nothing.\n"
+	"Checks whether this machine, or one program, is fit for weft; says what could be set on the\n"
+	"machine. Changes nothing but with --apply and --undo.\n"
 	"\n"
 	"  --program FILE  check a program: does it run under weft, and what does it use?\n"
 	"  --calls         with --program: list what becomes of each call that it uses\n"
 	"  --json          print JSON, with all calls\n"
 	"  --explain ID    say why a check is made; IDs are the second column\n"
 	"  --root DIR      read /proc and /sys below DIR, a copy of another machine's\n"
+	"  --tune          list what could be set, and why, after a second of looking for symptoms\n"
+	"  --apply         set it, with a journal in /var/lib/weft/doctor; without VALUE as --tune says\n"
+	"  --dry-run       with --apply: only say what would be set\n"
+	"  --force         with --apply: also what tuned or irqbalance sets, while it runs\n"
+	"  --undo          take back what a journal says, the newest that was not undone\n"
+	"  --verify        say whether what a journal says still holds\n"
+	"  --emit FORMAT   print the settings for a tool that keeps them over a boot\n"
 	"  --help          show this text\n"
 	"\n"
 	"Exit status: 0 if all is well, 1 with warnings, 2 with failures, 125 if weft itself fails.\n";
@@ -34,6 +49,7 @@ static const char doctor_help[] =
 struct doctor_options {
 	const char *root, *program, *explain;
 	bool is_json, is_help, has_calls;
+	struct wf_tune_request tune;
 };
 
 static int exit_code_of(enum wf_checks_level worst)
@@ -141,6 +157,16 @@ static int check_options(const struct doctor_options *o)
 		wf_cmd_error("doctor: --root is for the machine, not for --program");
 		return WF_EXIT_REFUSED;
 	}
+	if (o->tune.action && (o->program || o->has_calls || o->explain ||
+			       (o->is_json && o->tune.action != WF_TUNE_LIST))) {
+		wf_cmd_error("doctor: --json goes with --tune, and no other option of checks with "
+			     "--tune, --apply, --undo, --verify or --emit");
+		return WF_EXIT_REFUSED;
+	}
+	if ((o->tune.is_dry || o->tune.is_forced) && o->tune.action != WF_TUNE_APPLY) {
+		wf_cmd_error("doctor: --dry-run and --force are for --apply");
+		return WF_EXIT_REFUSED;
+	}
 	if (*o->root && stat(o->root, &st) < 0) {
 		wf_cmd_error("doctor: cannot read %s: %s", o->root, strerror(errno));
 		return WF_EXIT_REFUSED;
@@ -152,6 +178,31 @@ static int check_options(const struct doctor_options *o)
 	return 0;
 }
 
+/* Says no where there is one already. */
+static bool take_action(int option, struct wf_tune_request *out)
+{
+	if (out->action) {
+		wf_cmd_error(
+			"doctor: one of --tune, --apply, --undo, --verify and --emit at a time");
+		return false;
+	}
+	if (option == 'm')
+		out->format = optarg;
+	out->action = option == 't'   ? WF_TUNE_LIST
+		      : option == 'a' ? WF_TUNE_APPLY
+		      : option == 'u' ? WF_TUNE_UNDO
+		      : option == 'v' ? WF_TUNE_VERIFY
+				      : WF_TUNE_EMIT;
+	return true;
+}
+
+static size_t most_words(enum wf_tune_action action)
+{
+	return action == WF_TUNE_APPLY || action == WF_TUNE_EMIT    ? SIZE_MAX
+	       : action == WF_TUNE_UNDO || action == WF_TUNE_VERIFY ? 1
+								    : 0;
+}
+
 static int parse_options(int argc, char **argv, struct doctor_options *out)
 {
 	static const struct option options[] = {
@@ -160,6 +211,13 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 		{ "json", no_argument, NULL, 'j' },
 		{ "explain", required_argument, NULL, 'e' },
 		{ "root", required_argument, NULL, 'r' },
+		{ "tune", no_argument, NULL, 't' },
+		{ "apply", no_argument, NULL, 'a' },
+		{ "undo", no_argument, NULL, 'u' },
+		{ "verify", no_argument, NULL, 'v' },
+		{ "emit", required_argument, NULL, 'm' },
+		{ "dry-run", no_argument, NULL, 'd' },
+		{ "force", no_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -167,7 +225,7 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		switch (c) {
 		case 'p':
 			out->program = optarg;
@@ -187,12 +245,25 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 		case 'h':
 			out->is_help = true;
 			break;
-		default:
+		case 'd':
+			out->tune.is_dry = true;
+			break;
+		case 'f':
+			out->tune.is_forced = true;
+			break;
+		case '?':
+		case ':':
 			return wf_cmd_bad_option(&wf_doctor_cmd, c, argv);
+		default:
+			if (!take_action(c, &out->tune))
+				return WF_EXIT_REFUSED;
 		}
 	}
-	if (optind < argc) {
-		wf_cmd_error("doctor: what is '%s'? see 'weft help doctor'", argv[optind]);
+	out->tune.words = argv + optind;
+	out->tune.nr_words = (size_t)(argc - optind);
+	if (out->tune.nr_words > most_words(out->tune.action)) {
+		wf_cmd_error("doctor: what is '%s'? see 'weft help doctor'",
+			     out->tune.words[most_words(out->tune.action)]);
 		return WF_EXIT_REFUSED;
 	}
 	return out->is_help ? 0 : check_options(out);
@@ -211,6 +282,11 @@ static int doctor_main(int argc, char **argv)
 	}
 	if (o.explain)
 		return explain(o.explain);
+	if (o.tune.action) {
+		o.tune.root = o.root;
+		o.tune.is_json = o.is_json;
+		return wf_tune_main(&o.tune);
+	}
 	if (o.program)
 		return wf_report_program(o.program, o.is_json, o.has_calls);
 	return check_machine(&o);
