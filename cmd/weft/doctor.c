@@ -240,6 +240,11 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 			out->explain = optarg;
 			break;
 		case 'r':
+			/* An empty variable of a script must not mean the machine itself. */
+			if (!*optarg) {
+				wf_cmd_error("doctor: --root takes a directory, not ''");
+				return WF_EXIT_REFUSED;
+			}
 			out->root = optarg;
 			break;
 		case 'h':

@@ -315,8 +315,7 @@ const size_t wf_knobs_nr = sizeof(wf_knobs) / sizeof(wf_knobs[0]);
 
 const struct wf_knob *wf_knob_of_place(const char *path)
 {
-	if (strstr(path, "/..") || strstr(path, "/./"))
-		return NULL;
+	/* A star is part of one name, and no name that begins with a period. */
 	for (size_t i = 0; i < wf_knobs_nr; i++) {
 		if (wf_knobs[i].places &&
 		    fnmatch(wf_knobs[i].places, path, FNM_PATHNAME | FNM_PERIOD) == 0)
