@@ -23,7 +23,7 @@ static const char doctor_help[] =
 	"       weft doctor [--json | --calls] --program FILE\n"
 	"       weft doctor --explain ID\n"
 	"       weft doctor --tune [--json] [--root DIR]\n"
-	"       weft doctor --apply [--dry-run] [--force] [--root DIR] ID[@NAME][=VALUE]...\n"
+	"       weft doctor --apply [--dry-run] [--force] [--i-know] [--root DIR] ID[@NAME][=VALUE]...\n"
 	"       weft doctor --undo | --verify [--root DIR] [JOURNAL]\n"
 	"       weft doctor --emit sysctl.d|tuned|link|cmdline ID[@NAME][=VALUE]...\n"
 	"\n"
@@ -39,6 +39,7 @@ static const char doctor_help[] =
 	"  --apply         set it, with a journal in /var/lib/weft/doctor; without VALUE as --tune says\n"
 	"  --dry-run       with --apply: only say what would be set\n"
 	"  --force         with --apply: also what tuned or irqbalance sets, while it runs\n"
+	"  --i-know        with --apply: also registers of the hardware (dca, dca-cpu)\n"
 	"  --undo          take back what a journal says, the newest that was not undone\n"
 	"  --verify        say whether what a journal says still holds\n"
 	"  --emit FORMAT   print the settings for a tool that keeps them over a boot\n"
@@ -163,8 +164,9 @@ static int check_options(const struct doctor_options *o)
 			     "--tune, --apply, --undo, --verify or --emit");
 		return WF_EXIT_REFUSED;
 	}
-	if ((o->tune.is_dry || o->tune.is_forced) && o->tune.action != WF_TUNE_APPLY) {
-		wf_cmd_error("doctor: --dry-run and --force are for --apply");
+	if ((o->tune.is_dry || o->tune.is_forced || o->tune.is_sure) &&
+	    o->tune.action != WF_TUNE_APPLY) {
+		wf_cmd_error("doctor: --dry-run, --force and --i-know are for --apply");
 		return WF_EXIT_REFUSED;
 	}
 	if (*o->root && stat(o->root, &st) < 0) {
@@ -218,6 +220,7 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 		{ "emit", required_argument, NULL, 'm' },
 		{ "dry-run", no_argument, NULL, 'd' },
 		{ "force", no_argument, NULL, 'f' },
+		{ "i-know", no_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -255,6 +258,9 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 			break;
 		case 'f':
 			out->tune.is_forced = true;
+			break;
+		case 'i':
+			out->tune.is_sure = true;
 			break;
 		case '?':
 		case ':':

@@ -24,7 +24,8 @@ ALONE = ["unshare", "-nm", "sh", "-ec",
 # A command that is broken, and takes a copy's paths for those of this machine, must not set anything here.
 GUARDED = ["unshare", "-nm", "sh", "-ec",
            'mount -o remount,bind,ro /proc; mount -o remount,bind,ro /sys; '
-           'for f in $(grep -o " /sys/[^ ]*" /proc/self/mounts); do mount -o remount,bind,ro $f; done; exec "$@"', "sh"]
+           'for f in $(grep -o " /sys/[^ ]*" /proc/self/mounts); do mount -o remount,bind,ro $f; done; '
+           'test ! -d /dev/cpu || mount -t tmpfs tmpfs /dev/cpu; exec "$@"', "sh"]
 
 
 class Tune(CommandTest):
@@ -264,6 +265,70 @@ END''')
         os.symlink(outside, os.path.join(root, SOMAXCONN))
         self.assert_refused(self.doctor(root, "--apply", "somaxconn"), 125, "cannot use")
         self.assertEqual(self.value("", outside), "128")
+
+    # --- direct cache access, on copies of old machines ---
+
+    def old_machine(self, device="0x25d8", vendor="0x8086", model=15, flags="fpu dca sse3", **files):
+        cpuinfo = ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
+                   f"model\t\t: {model}\nmodel name\t: Xeon\nflags\t\t: {flags}\n\n")
+        bus = "sys/bus/pci/devices/"
+        tree = {"proc/cpuinfo": cpuinfo, "dev/cpu/0/msr": "\1" * 4096, "dev/cpu/1/msr": "\2" * 4096,
+                bus + "0000:00:00.0/vendor": vendor + "\n", bus + "0000:00:00.0/device": device + "\n",
+                bus + "0000:00:00.0/config": "\x21" * 256,
+                bus + "0000:00:1f.0/vendor": "0x8086\n", bus + "0000:00:1f.0/device": "0x2670\n",
+                bus + "0000:00:1f.0/config": "\x21" * 256}
+        return self.machine(**tree, **files)
+
+    def test_dca_sets_two_bits_and_gives_them_back(self):
+        names = [f"sys/bus/pci/devices/0000:00:{n}/config" for n in ("00.0", "1f.0")] + \
+                [f"dev/cpu/{n}/msr" for n in range(2)]
+
+        def contents():
+            result = []
+            for name in names:
+                with open(os.path.join(root, name), "rb") as f:
+                    result.append(f.read())
+            return result
+        for device in ("0x25c0", "0x25d0", "0x25d4", "0x25d8", "0x65c0", "0x3600"):
+            root = self.old_machine(device)
+            before = contents()
+            self.assertIn("try: weft doctor --apply --i-know dca ", self.good(self.doctor(root, "--tune")))
+            self.assertIn("would be set", self.good(self.doctor(root, "--apply", "--i-know", "--dry-run", "dca")))
+            self.assertEqual(contents(), before)
+            text = self.good(self.doctor(root, "--apply", "--i-know", "dca", "dca-cpu"))
+            # The register of CPU 0 has the bit already.
+            self.assertEqual((text.count("ok, read back"), text.count("ok already")), (2, 1))
+            after = contents()
+            self.assertEqual(after[0], before[0][:0x64] + b"\x61" + before[0][0x65:])
+            self.assertEqual(after[1:3], before[1:3])
+            self.assertEqual(after[3], before[3][:0x1f8] + b"\3" + before[3][0x1f9:])
+            self.good(self.doctor(root, "--undo"))
+            self.assertEqual(contents(), before)
+
+    def test_dca_is_refused_elsewhere(self):
+        for root, words in ((self.old_machine(), ["--i-know"]),
+                            (self.old_machine(device="0x2f00"), ["no bridge"]),
+                            (self.old_machine(vendor="0x1022"), ["no bridge"]),
+                            (self.old_machine(model=26), ["CPU is none"]),
+                            (self.old_machine(flags="fpu dcax"), ["CPU is none"]),
+                            (self.old_machine(**{"sys/kernel/security/lockdown": "none [integrity]\n"}),
+                             ["locked down"]),
+                            (self.machine(), ["no bridge"])):
+            sure = [] if words == ["--i-know"] else ["--i-know", "--force"]
+            for knob in ("dca", "dca-cpu"):
+                self.assert_refused(self.doctor(root, "--apply", *sure, knob), 125, *words)
+            self.assertEqual(self.journals(root), [])
+        row = self.rows(self.old_machine(model=26))
+        self.assertEqual((row["dca"]["level"], row["dca-cpu"]["level"]), ("none", "none"))
+
+    def test_a_journal_cannot_reach_other_devices(self):
+        root = self.old_machine()
+        place = "/sys/bus/pci/devices/0000:00:1f.0/config"
+        journal = self.write("other", f"weft doctor journal 1\nset\t{place}\t1\t0\tb007\n".encode(), 0o644)
+        done = self.doctor(root, "--undo", journal)
+        self.assertEqual((done.returncode, done.stderr.count(b"left alone")), (1, 1))
+        self.assertEqual(self.value(root, place[1:]), "!" * 256)
+        self.assert_refused(self.doctor(root, "--emit", "tuned", "dca"), 125, "not for tuned")
 
     # --- refusals ---
 

@@ -133,7 +133,7 @@ static int set_place(const struct wf_machine *m, const struct wf_item *item, con
 	ret = wf_journal_add(j, &e);
 	if (ret < 0)
 		return ret;
-	return finish(m, item, j, &e, wf_place_write(m, place, e.value));
+	return finish(m, item, j, &e, wf_place_write(m, item->knob, place, e.value));
 }
 
 /* Returns 0, 1 where some place did not take its value, or -errno of the journal: then nothing more is written. */
@@ -250,7 +250,7 @@ static int undo_entry(const struct wf_machine *m, const struct wf_entry *e)
 	char now[WF_TUNE_VALUE], what[WF_TUNE_VALUE + 64];
 	int ret;
 
-	if (!k) {
+	if (!k || (k->accepts && !k->accepts(m, e->place))) {
 		wf_cmd_error("doctor: %s is no place that weft sets; left alone", e->place);
 		return 1;
 	}
@@ -272,7 +272,7 @@ static int undo_entry(const struct wf_machine *m, const struct wf_entry *e)
 		say(e->place, e->value, e->old, what);
 		return 1;
 	}
-	ret = wf_place_write(m, e->place, e->old);
+	ret = wf_place_write(m, k, e->place, e->old);
 	if (ret == 0)
 		ret = wf_place_read(m, k, e->place, now);
 	if (ret == 0 && !wf_place_is_same(k, now, e->old))

@@ -27,6 +27,8 @@ static bool as_tuned(const struct wf_item *item, FILE *out)
 	const char *star = k->places ? strchr(k->places, '*') : NULL;
 	char name[128];
 
+	if (k->width)
+		return false;
 	if (wf_knob_sysctl(k, name, sizeof(name)))
 		fprintf(out, "\n[sysctl]\n%s=%s\n", name, item->value);
 	else if (k->tuned && !*item->name)

@@ -143,6 +143,10 @@ void wf_judge_command(const struct wf_knob *k, const char *name, const char *val
 		out[0] = '\0';
 		return;
 	}
+	if (k->command) {
+		snprintf(out, bytes, "%s", k->command);
+		return;
+	}
 	if (wf_knob_sysctl(k, sysctl, sizeof(sysctl))) {
 		snprintf(out, bytes, "sysctl -w %s%s=%s%s", quote, sysctl, value, quote);
 		return;

@@ -48,6 +48,14 @@ void wf_places_find(const struct wf_machine *m, const struct wf_knob *k, const c
 		strcpy(at, k->places);
 	(void)glob(pattern, 0, NULL, &out->found);
 	free(pattern);
+	for (size_t i = 0; i < out->found.gl_pathc; i++) {
+		char *path = out->found.gl_pathv[i];
+
+		if (k->accepts && !k->accepts(m, path + out->root_length))
+			continue;
+		out->found.gl_pathv[i] = out->found.gl_pathv[out->nr];
+		out->found.gl_pathv[out->nr++] = path;
+	}
 }
 
 void wf_places_release(struct wf_places *p)
@@ -57,7 +65,7 @@ void wf_places_release(struct wf_places *p)
 
 const char *wf_places_get(const struct wf_places *p, size_t i)
 {
-	return i < p->found.gl_pathc ? p->found.gl_pathv[i] + p->root_length : NULL;
+	return i < p->nr ? p->found.gl_pathv[i] + p->root_length : NULL;
 }
 
 int wf_place_open(const struct wf_machine *m, const char *path, int flags)
@@ -130,12 +138,59 @@ static void take_chosen(char *text)
 	text[len] = '\0';
 }
 
+/* The bytes that hold the bit, the lowest first. */
+static int read_bytes(int fd, const struct wf_knob *k, unsigned char bytes[8])
+{
+	ssize_t got = pread(fd, bytes, k->width, k->offset);
+
+	return got < 0 ? -errno : got < (ssize_t)k->width ? -ENODATA : 0;
+}
+
+static int read_bit(const struct wf_machine *m, const struct wf_knob *k, const char *path,
+		    char out[WF_TUNE_VALUE])
+{
+	int fd = wf_place_open(m, path, O_RDONLY | O_NONBLOCK), ret;
+	unsigned char bytes[8];
+
+	if (fd < 0)
+		return fd;
+	ret = read_bytes(fd, k, bytes);
+	(void)close(fd);
+	if (ret == 0)
+		strcpy(out, bytes[k->bit / 8] >> k->bit % 8 & 1 ? "1" : "0");
+	return ret;
+}
+
+/* The other bits stay as they are. */
+static int write_bit(const struct wf_machine *m, const struct wf_knob *k, const char *path,
+		     const char *value)
+{
+	int fd = wf_place_open(m, path, O_RDWR), ret;
+	unsigned char bytes[8], mask = (unsigned char)(1 << k->bit % 8);
+	ssize_t done;
+
+	if (fd < 0)
+		return fd;
+	ret = read_bytes(fd, k, bytes);
+	if (ret == 0) {
+		bytes[k->bit / 8] &= (unsigned char)~mask;
+		bytes[k->bit / 8] |= *value == '1' ? mask : 0;
+		done = pwrite(fd, bytes, k->width, k->offset);
+		ret = done < 0 ? -errno : done < (ssize_t)k->width ? -EIO : 0;
+	}
+	(void)close(fd);
+	return ret;
+}
+
 int wf_place_read(const struct wf_machine *m, const struct wf_knob *k, const char *path,
 		  char out[WF_TUNE_VALUE])
 {
 	char text[4096];
-	int ret = wf_place_text(m, path, text, sizeof(text));
+	int ret;
 
+	if (k->width)
+		return read_bit(m, k, path, out);
+	ret = wf_place_text(m, path, text, sizeof(text));
 	if (ret < 0)
 		return ret;
 	if (k->form == WF_KNOB_WORD)
@@ -148,14 +203,18 @@ int wf_place_read(const struct wf_machine *m, const struct wf_knob *k, const cha
 	return 0;
 }
 
-int wf_place_write(const struct wf_machine *m, const char *path, const char *value)
+int wf_place_write(const struct wf_machine *m, const struct wf_knob *k, const char *path,
+		   const char *value)
 {
 	char line[WF_TUNE_VALUE + 1];
-	int fd = wf_place_open(m, path, O_WRONLY), ret = 0;
+	int fd, ret = 0;
 	size_t len = (size_t)snprintf(line, sizeof(line), "%s\n", value);
 	struct stat st;
 	ssize_t done;
 
+	if (k->width)
+		return write_bit(m, k, path, value);
+	fd = wf_place_open(m, path, O_WRONLY);
 	if (fd < 0)
 		return fd;
 	done = write(fd, line, len);

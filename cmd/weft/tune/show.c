@@ -43,7 +43,8 @@ static void show_text(const struct wf_machine *m, const struct wf_knob *k,
 		show_line(line);
 	} else if (*j->proposal) {
 		wf_judge_command(k, "", j->proposal, command, sizeof(command));
-		snprintf(line, sizeof(line), "try: weft doctor --apply %s    (%s)", k->id, command);
+		snprintf(line, sizeof(line), "try: weft doctor --apply %s%s    (%s)",
+			 k->is_risky ? "--i-know " : "", k->id, command);
 		show_line(line);
 	}
 }

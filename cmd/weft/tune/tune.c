@@ -94,10 +94,11 @@ static int check_value(const struct wf_machine *m, const struct wf_item *item, b
 }
 
 /* What only a change of this machine is refused for. */
-static int check_change(const struct wf_machine *m, const struct wf_item *item, bool is_forced)
+static int check_change(const struct wf_machine *m, const struct wf_item *item,
+			const struct wf_tune_request *r)
 {
 	const struct wf_knob *k = item->knob;
-	const char *owner;
+	const char *owner, *unfit = k->unfit ? k->unfit(m) : NULL;
 
 	if (!k->places) {
 		wf_cmd_error("doctor: %s is only advised: %s", k->id, k->why);
@@ -108,7 +109,17 @@ static int check_change(const struct wf_machine *m, const struct wf_item *item, 
 			     k->places);
 		return WF_EXIT_REFUSED;
 	}
-	owner = is_forced ? NULL : wf_judge_owner(m, k);
+	if (unfit) {
+		wf_cmd_error("doctor: %s: %s", k->id, unfit);
+		return WF_EXIT_REFUSED;
+	}
+	if (k->is_risky && !r->is_sure) {
+		wf_cmd_error("doctor: %s writes a register of the hardware, which may stop the "
+			     "machine; with --i-know it is done",
+			     k->id);
+		return WF_EXIT_REFUSED;
+	}
+	owner = r->is_forced ? NULL : wf_judge_owner(m, k);
 	if (owner) {
 		wf_cmd_error("doctor: %s: %s runs and sets it; give it the value%s, or use --force",
 			     k->id, owner, strcmp(owner, "tuned") == 0 ? " (--emit tuned)" : "");
@@ -124,7 +135,7 @@ static int take_words(const struct wf_tune_request *r, const struct wf_machine *
 		int ret = take_word(m, r->words[i], &items[i]);
 
 		if (ret == 0 && r->action == WF_TUNE_APPLY)
-			ret = check_change(m, &items[i], r->is_forced);
+			ret = check_change(m, &items[i], r);
 		if (ret == 0)
 			ret = check_value(m, &items[i], r->action == WF_TUNE_APPLY);
 		if (ret)

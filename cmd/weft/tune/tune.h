@@ -4,7 +4,7 @@
  *
  * Files: tune.c (which request, its IDs and values), knobs.c (the table), advice.c (rows that are only advised), signs.c
  * (symptoms), judge.c (what to say about a row), show.c (the list), place.c (files that hold a value), journal.c, apply.c
- * (set, undo, verify), emit.c (fragments for other tools).
+ * (set, undo, verify), emit.c (fragments for other tools), dca.c (a switch of old chipsets).
  *
  * Invariant: nothing is written to a place before a line of the journal that undoes it has reached the disk.
  */
@@ -30,7 +30,7 @@ struct wf_tune_request {
 		WF_TUNE_VERIFY,
 		WF_TUNE_EMIT,
 	} action;
-	bool is_dry, is_forced, is_json;
+	bool is_dry, is_forced, is_json, is_sure;
 	const char *format; /* of what is emitted */
 	const char *root;
 	char **words; /* ID[@NAME][=VALUE], or the journal */
@@ -114,6 +114,13 @@ struct wf_knob {
 	enum wf_sign sign;
 	const char *cmdline, *link, *tuned; /* what it is called there; NULL: it is not */
 	const char *why;
+	/* Not text: one bit of so many bytes at an offset of the place. The value is 0 or 1. */
+	unsigned int width, bit;
+	long long offset;
+	const char *command; /* what a shell would do, where that is no echo */
+	bool is_risky;       /* only with --i-know */
+	const char *(*unfit)(const struct wf_machine *m); /* why not on this machine */
+	bool (*accepts)(const struct wf_machine *m, const char *place);
 	void (*advise)(const struct wf_machine *m, const struct wf_signs *s,
 		       struct wf_judgement *out);
 };
@@ -139,6 +146,12 @@ void wf_advice_tw_recycle(const struct wf_machine *, const struct wf_signs *,
 void wf_advice_net_dma(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
 void wf_advice_oprofile(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
 
+/* --- dca.c --- */
+
+const char *wf_dca_unfit(const struct wf_machine *m);
+bool wf_dca_accepts_bridge(const struct wf_machine *m, const char *place);
+bool wf_dca_accepts_cpu(const struct wf_machine *m, const char *place);
+
 /* --- place.c --- */
 
 struct wf_item {
@@ -149,6 +162,7 @@ struct wf_item {
 
 struct wf_places {
 	glob_t found;
+	size_t nr; /* those that the knob accepts come first */
 	size_t root_length;
 };
 
@@ -166,7 +180,8 @@ int wf_place_text(const struct wf_machine *m, const char *path, char *out, size_
 /* The value that is in force. */
 int wf_place_read(const struct wf_machine *m, const struct wf_knob *k, const char *path,
 		  char out[WF_TUNE_VALUE]);
-int wf_place_write(const struct wf_machine *m, const char *path, const char *value);
+int wf_place_write(const struct wf_machine *m, const struct wf_knob *k, const char *path,
+		   const char *value);
 /* They mean the same. */
 bool wf_place_is_same(const struct wf_knob *k, const char *a, const char *b);
 /* "": the knob takes this value. */
