@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "text.h"
 #include "tune/tune.h"
 
 static int refuse_place(const struct wf_item *item, const char *place, int error)
@@ -37,7 +38,7 @@ static int check_place(const struct wf_machine *m, const struct wf_item *item, c
 	int ret = wf_place_read(m, item->knob, place, value);
 
 	/* The place must be one that undo would know again. */
-	if (ret == 0 && wf_knob_of_place(place) != item->knob)
+	if (ret == 0 && (wf_knob_of_place(place) != item->knob || strpbrk(place, "\t\n")))
 		ret = -EINVAL;
 	if (ret == 0 && !is_dry) {
 		/* A look at the rights would not say whether the file system is read-only. */
@@ -71,7 +72,10 @@ static int check_item(const struct wf_machine *m, const struct wf_item *item, bo
 
 static void say(const char *place, const char *old, const char *value, const char *what)
 {
-	printf("%s   %s -> %s   %s\n", place, old, value, what);
+	char line[2048], clean[2048];
+
+	snprintf(line, sizeof(line), "%s   %s -> %s   %s", place, old, value, what);
+	puts(wf_text_clean(clean, sizeof(clean), line));
 	(void)fflush(stdout);
 }
 
@@ -179,7 +183,8 @@ int wf_apply(const struct wf_machine *m, const struct wf_item *items, size_t nr,
 			worst = ret;
 	}
 	if (!is_dry) {
-		printf("journal   %s\n", journal.path);
+		if (journal.nr)
+			printf("journal   %s\n", journal.path);
 		wf_journal_close(&journal);
 	}
 	if (ret < 0) {
@@ -314,7 +319,7 @@ int wf_apply_verify(const struct wf_machine *m, const char *journal)
 {
 	struct past p = { .nr = 0 };
 	int ret = open_past(m, journal, &p), nr_others = 0;
-	char now[WF_TUNE_VALUE];
+	char now[WF_TUNE_VALUE], line[2048], clean[2048];
 
 	if (ret)
 		return ret;
@@ -328,11 +333,12 @@ int wf_apply_verify(const struct wf_machine *m, const char *journal)
 		ret = k ? wf_place_read(m, k, e->place, now) : -EINVAL;
 		holds = ret == 0 && wf_place_is_same(k, now, e->value);
 		nr_others += !holds;
-		printf("%-5s  %s   %s%s%s\n", holds ? "ok" : "warn", e->place, e->value,
-		       holds ? "" : ", but it is ",
-		       holds     ? ""
-		       : ret < 0 ? strerror(-ret)
-				 : now);
+		snprintf(line, sizeof(line), "%-5s  %s   %s%s%s", holds ? "ok" : "warn", e->place,
+			 e->value, holds ? "" : ", but it is ",
+			 holds     ? ""
+			 : ret < 0 ? strerror(-ret)
+				   : now);
+		puts(wf_text_clean(clean, sizeof(clean), line));
 	}
 	if (!is_of_this_boot(&p))
 		printf("the machine was started anew since %s\n", p.path);

@@ -64,19 +64,19 @@ static int write_line(int fd, const char *line)
 
 int wf_journal_create(const struct wf_machine *m, struct wf_journal *out)
 {
-	char name[64], stamp[32];
+	char stamp[32];
 	time_t now = time(NULL);
 	struct tm tm;
 	int ret;
 
-	out->fd = -1;
+	*out = (struct wf_journal){ .fd = -1 };
 	out->dir = open_directory(m);
 	if (out->dir < 0)
 		return out->dir;
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
 	for (int i = 0; out->fd < 0 && i < TRIES; i++) {
-		snprintf(name, sizeof(name), "%s-%02d" SUFFIX, stamp, i);
-		out->fd = openat(out->dir, name,
+		snprintf(out->name, sizeof(out->name), "%s-%02d" SUFFIX, stamp, i);
+		out->fd = openat(out->dir, out->name,
 				 O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
 				 0644);
 		if (out->fd < 0 && errno != EEXIST)
@@ -86,12 +86,10 @@ int wf_journal_create(const struct wf_machine *m, struct wf_journal *out)
 	if (ret == 0 && fsync(out->dir) < 0)
 		ret = -errno;
 	if (ret < 0) {
-		if (out->fd >= 0)
-			(void)unlinkat(out->dir, name, 0);
 		wf_journal_close(out);
 		return ret;
 	}
-	snprintf(out->path, sizeof(out->path), "%s" WF_JOURNAL_DIR "/%s", m->root, name);
+	snprintf(out->path, sizeof(out->path), "%s" WF_JOURNAL_DIR "/%s", m->root, out->name);
 	return 0;
 }
 
@@ -101,11 +99,14 @@ int wf_journal_add(struct wf_journal *j, const struct wf_entry *e)
 
 	snprintf(line, sizeof(line), "%s\t%s\t%s\t%s\t%s\n", kind_names[e->kind], e->place, e->old,
 		 e->value, e->boot);
+	j->nr++;
 	return write_line(j->fd, line);
 }
 
 void wf_journal_close(struct wf_journal *j)
 {
+	if (j->fd >= 0 && j->nr == 0)
+		(void)unlinkat(j->dir, j->name, 0);
 	if (j->fd >= 0)
 		(void)close(j->fd);
 	(void)close(j->dir);

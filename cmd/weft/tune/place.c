@@ -289,6 +289,8 @@ bool wf_place_is_same(const struct wf_knob *k, const char *a, const char *b)
 	char mask_a[WF_TUNE_VALUE], mask_b[WF_TUNE_VALUE];
 	long long x[WF_TUNE_NUMBERS], y[WF_TUNE_NUMBERS];
 
+	if (strcmp(a, b) == 0)
+		return true;
 	switch (k->form) {
 	case WF_KNOB_NUMBER:
 		if (!wf_place_numbers(a, k->nr_numbers, x) ||
@@ -306,13 +308,14 @@ bool wf_place_is_same(const struct wf_knob *k, const char *a, const char *b)
 	default:
 		break;
 	}
-	return strcmp(a, b) == 0;
+	return false;
 }
 
 static void complain_of_number(const struct wf_knob *k, const char *value, char *out, size_t bytes)
 {
 	long long x[WF_TUNE_NUMBERS];
-	bool is_good = wf_place_numbers(value, k->nr_numbers, x);
+	bool is_good = !value[strspn(value, "-0123456789 ")] &&
+		       wf_place_numbers(value, k->nr_numbers, x);
 
 	for (unsigned int i = 0; is_good && i < k->nr_numbers; i++)
 		is_good = x[i] >= k->min && x[i] <= k->max && (i == 0 || x[i] >= x[i - 1]);

@@ -222,6 +222,8 @@ struct wf_entry {
 
 struct wf_journal {
 	int fd, dir;
+	unsigned int nr; /* entries */
+	char name[64];
 	char path[4200];
 };
 
@@ -229,6 +231,7 @@ int wf_journal_boot(const struct wf_machine *m, char out[64]);
 /* A new one; both return 0 or -errno. The entry is on the disk when wf_journal_add() returns. */
 int wf_journal_create(const struct wf_machine *m, struct wf_journal *out);
 int wf_journal_add(struct wf_journal *j, const struct wf_entry *e);
+/* One without entries is removed. */
 void wf_journal_close(struct wf_journal *j);
 
 /* The newest that was not undone. */
