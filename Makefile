@@ -14,7 +14,7 @@ TEST_ARGS := --print-errorlogs --timeout-multiplier 4
 TEST_LIMIT_S := 1500
 TEST_SUITES := --no-suite stress --no-suite slow --no-suite bench
 
-.PHONY: all demo test check mutants format bench distros kernels soak install uninstall clean deps deps-test
+.PHONY: all demo test check mutants format bench distros kernels deb soak install uninstall clean deps deps-test
 
 all: deps $(BUILD)/build.ninja
 	@tools/note-new-tests $(BUILD)
@@ -60,6 +60,11 @@ distros: all
 kernels: all
 	@tools/install-deps distros kernels
 	@tools/kernels $(BUILD)
+
+# The Debian package, in build-deb/; tools/deb-check tries it in fresh roots.
+deb:
+	@tools/install-deps build deb
+	@tools/deb build-deb
 
 # The abi suite N times: what fails once in a thousand runs shows here.
 soak: all
