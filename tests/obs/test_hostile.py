@@ -70,6 +70,15 @@ class Hostile(ObsTest):
         self.assertEqual(done.returncode, 0)
         self.assertIn("1,048,576 threads", done.stdout)
 
+    def test_looks_without_stopping_are_as_careful(self):
+        for how in ("names", "circle", "crowd"):
+            pid = self.evil(how)
+            for args in (["ps"], ["ps", "--json"], ["metrics", pid], ["top", "-d", "0.01", pid],
+                         ["top", "--json", "-d", "0.01", pid]):
+                done = weft(*args, timeout=ENOUGH_S)
+                self.assertEqual(done.returncode, 0, (how, args, done.stderr))
+                self.assertEqual(controls(done.stdout), [], (how, args))
+
     def test_files_with_our_name_and_endless_headers(self):
         where = self.directory()
         pid = self.evil("mappings", WEFT_EVIL_DIR=where)

@@ -120,7 +120,7 @@ static bool fail_permission(struct wf_target *t)
 	if (geteuid() != 0 && owner >= 0 && (uid_t)owner != geteuid())
 		return wf_target_fail(
 			t,
-			"may not read process %d: it belongs to user %ld; run weft dump as "
+			"may not read process %d: it belongs to user %ld; run weft as "
 			"that user or as root",
 			t->pid, owner);
 	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
@@ -133,7 +133,7 @@ static bool fail_permission(struct wf_target *t)
 		return wf_target_fail(
 			t,
 			"may not read process %d: kernel.yama.ptrace_scope is %c; run weft "
-			"dump as root, or set it to 0",
+			"as root, or set it to 0",
 			t->pid, scope);
 	return wf_target_fail(
 		t,
