@@ -76,6 +76,12 @@ class CompletionTest(CommandTest):
         self.assertEqual(self.bash("weft", "bench", "io"), ["io-models"])
         self.assertEqual(self.bash("weft", "help", "d"), ["dump", "doctor"])
 
+    def test_processes(self):
+        commands = [c for c in self.commands() if re.search(r"\bPID\b", self.page(c).split("\n\n")[0])]
+        self.assertIn("dump", commands)
+        for command in commands:
+            self.assertIn(str(os.getpid()), self.bash("weft", command, ""), command)
+
     def test_values_in_fish(self):
         self.assertEqual(self.fish("weft", "run", "--io-uring", "n"), ["never"])
         self.assertEqual(self.fish("weft", "bench", "io"), ["io-models"])
