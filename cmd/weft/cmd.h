@@ -29,6 +29,7 @@ extern const struct wf_cmd wf_dump_cmd;    /* dump.c */
 extern const struct wf_cmd wf_doctor_cmd;  /* doctor.c */
 extern const struct wf_cmd wf_bench_cmd;   /* bench.c */
 extern const struct wf_cmd wf_compare_cmd; /* compare/compare.c */
+extern const struct wf_cmd wf_watch_cmd;   /* watch/watch.c */
 
 /* Prints "weft: MESSAGE" as one line; control characters of hostile names do not reach it. */
 __attribute__((format(printf, 1, 2))) void wf_cmd_error(const char *format, ...);

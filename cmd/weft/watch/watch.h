@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `weft watch`: restarts a program that dies, and keeps the picture of the moment of its death or stall.
+ *
+ * Files: watch.c (options), supervise.c (the child's life), foreign.c (--pid), stall.c (the look from outside), folder.c (what
+ * is kept), save.c (what is written there), helper.c (processes of ours, and signals).
+ *
+ * Invariant: one process, one loop. Whatever waits, waits in wf_watch_round(), so that signals are passed on at any time.
+ */
+#ifndef WF_WATCH_H
+#define WF_WATCH_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WF_WATCH_MS 1000000LL
+#define WF_WATCH_S (1000 * WF_WATCH_MS)
+#define WF_WATCH_NEVER INT64_MAX
+#define WF_WATCH_TAIL_BYTES (64u << 10) /* of standard error that are kept */
+#define WF_WATCH_RESTARTS_MAX 1000
+
+/* What one look from outside found. */
+struct wf_watch_look {
+	uint64_t switches; /* of all threads: another number means that some thread got on */
+	uint64_t circle; /* a number for all who wait in circles, and how far they got; 0: nobody */
+	unsigned nr_ready, nr_circle;
+};
+
+struct wf_watch_stall {
+	struct wf_watch_look last;
+	int64_t idle_since, circle_since; /* WF_WATCH_NEVER: not so */
+	int64_t next_look;
+	bool is_told;
+};
+
+struct wf_watch {
+	/* options */
+	char name[64];
+	char **command; /* or the hook of --pid */
+	const char *dir, *hook;
+	pid_t foreign; /* --pid; 0: none */
+	bool tells_exit, tells_stall;
+	int max, keep;
+	int64_t max_within_ns, delay_ns, delay_max_ns, grace_ns;
+	int64_t stall_ns; /* 0: no looks */
+	bool stall_restarts;
+	/* ours */
+	int base; /* the directory in which all folders are */
+	int signals;
+	sigset_t old_mask;
+	bool had_sigpipe_ignored;
+	int err_in, err_out; /* the child's standard error: our end, its end */
+	bool is_err_gone;    /* nobody reads ours */
+	char tail[WF_WATCH_TAIL_BYTES];
+	uint64_t tail_bytes; /* since the child's start */
+	/* processes; 0: none */
+	pid_t child, helper;
+	int child_status, helper_status;
+	bool is_child_over, is_helper_over;
+	int64_t started_at, kill_at;
+	int64_t started_wall_s;
+	long oom_before;     /* -1: not known */
+	bool is_ending;      /* we were told to */
+	bool is_ended_by_us; /* since it stalled */
+	bool was_killed;     /* the grace was over */
+	int ended_by;        /* the signal that told us */
+	unsigned restarts;   /* so far */
+	struct wf_watch_stall stall;
+};
+
+/* An event that is told and saved. */
+struct wf_watch_event {
+	const char *kind; /* "death", "stall", "exit" */
+	char what[160];   /* "SIGSEGV, core dumped" */
+	char suffix[24];  /* "SEGV", "exit3", "stall" */
+	pid_t pid;
+	int status;      /* of a death, as wait() says it */
+	bool is_alive;   /* and can be dumped */
+	char saved[300]; /* the folder; "": none */
+};
+
+/* --- helper.c --- */
+
+int64_t wf_watch_now(void);
+bool wf_watch_begin(struct wf_watch *w);
+/* In a child, before it execs: signals as they were for us. */
+void wf_watch_restore(const struct wf_watch *w);
+/* Wait for the next thing to happen, until the deadline at most: pass signals on, reap, copy standard error. */
+void wf_watch_round(struct wf_watch *w, int64_t deadline);
+/* What is left in the pipe. */
+void wf_watch_drain(struct wf_watch *w);
+/* Run argv with its output into out (-1: none), for so long at most. The status; -1: it could not be run, or was ended. */
+int wf_watch_run(struct wf_watch *w, char *const *argv, int out, int64_t limit_ns);
+/* The same for a function of ours in a process of its own. */
+int wf_watch_call(struct wf_watch *w, void (*function)(void *arg), void *arg, int64_t limit_ns);
+/* End all processes that are ours: asked first, and after the grace killed. */
+void wf_watch_end_all(struct wf_watch *w);
+/* One line on standard error with the time; dropped where it would wait. */
+void __attribute__((format(printf, 3, 4)))
+wf_watch_say(const struct wf_watch *w, pid_t pid, const char *format, ...);
+/* Tell --hook; the event's fields are in its environment. */
+void wf_watch_tell_hook(struct wf_watch *w, const struct wf_watch_event *e, char *const *argv);
+/* "3 h", "0.1 s". */
+const char *wf_watch_span(char out[32], int64_t ns);
+
+/* --- stall.c --- */
+
+/* When the next look is due, or never. */
+int64_t wf_watch_stall_due(const struct wf_watch *w);
+/* Look, if it is due. True: the process has been found stalled now, and it has not been told yet; *why says how. */
+bool wf_watch_stall_look(struct wf_watch *w, pid_t pid, char *why, size_t bytes);
+void wf_watch_stall_reset(struct wf_watch *w);
+
+/* --- folder.c --- */
+
+/* Makes and opens weft-watch/ below --dir; false after one line. */
+bool wf_watch_folders_open(struct wf_watch *w);
+/* A new folder for this event; its descriptor, or -errno. Its name goes to out. */
+int wf_watch_folder_new(struct wf_watch *w, const struct wf_watch_event *e, char *out,
+			size_t bytes);
+/* Remove the oldest until --keep and the bound of bytes are kept. */
+void wf_watch_folders_trim(const struct wf_watch *w);
+
+/* --- save.c --- */
+
+/* Fills e->saved; trouble is one line. */
+void wf_watch_save(struct wf_watch *w, struct wf_watch_event *e);
+
+/* --- cause.c --- */
+
+/* How often the kernel has killed for want of memory in the cgroup of this process; -1: not readable. */
+long wf_watch_oom_kills(void);
+void wf_watch_describe(const struct wf_watch *w, struct wf_watch_event *e);
+/* The core that the process left, if it lies where the kernel's pattern says. */
+bool wf_watch_find_core(const struct wf_watch *w, const struct wf_watch_event *e, char *out,
+			size_t bytes);
+
+/* --- supervise.c, foreign.c --- */
+
+int wf_watch_supervise(struct wf_watch *w);
+int wf_watch_foreign(struct wf_watch *w);
+
+#endif

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`weft watch`: programs that die, stall, and do not want to end; what is kept of that, and that nothing else is left."""
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+WEFT, WATCHED = map(os.path.abspath, sys.argv[1:3])
+LIMIT_S = 240 if os.environ.get("CI") else 60
+LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d ([\w.-]+)\[(\d+)\]: (.*)$")
+
+
+def environment(**changes):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_") and k != "WEFT"}
+    env["LC_ALL"] = "C"
+    if "WEFT_LIBRARY" in os.environ:
+        env["WEFT_LIBRARY"] = os.environ["WEFT_LIBRARY"]
+    env.update(changes)
+    return env
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(test, what):
+    end = time.monotonic() + LIMIT_S
+    while not test():
+        if time.monotonic() > end:
+            raise AssertionError(f"never: {what}")
+        time.sleep(0.005)
+
+
+class WatchTest(unittest.TestCase):
+    def setUp(self):
+        d = tempfile.TemporaryDirectory(prefix="weft-watch-")
+        self.addCleanup(d.cleanup)
+        self.dir = d.name
+
+    def start(self, *args, limits=None, **changes):
+        process = subprocess.Popen([WEFT, "watch", *args], cwd=self.dir, env=environment(**changes), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=limits)
+        guard = threading.Timer(LIMIT_S, process.kill)
+        guard.start()
+
+        def close():
+            guard.cancel()
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+            process.stdout.close()
+            process.stderr.close()
+        self.addCleanup(close)
+        return process
+
+    def end(self, process):
+        out, err = process.communicate()
+        return process.returncode, out, err
+
+    def watch(self, *args, **changes):
+        return self.end(self.start(*args, **changes))
+
+    def child(self, process):
+        """The process that is watched, once there is one."""
+        path = f"/proc/{process.pid}/task/{process.pid}/children"
+        wait_until(lambda: open(path).read().split(), "a child")
+        return int(open(path).read().split()[0])
+
+    def folders(self):
+        base = os.path.join(self.dir, "weft-watch")
+        return sorted(os.listdir(base), key=lambda n: os.stat(os.path.join(base, n)).st_mtime_ns)
+
+    def kept(self, folder, name):
+        with open(os.path.join(self.dir, "weft-watch", folder, name)) as f:
+            return f.read()
+
+    def next_event(self, process, word):
+        """The next line on standard error with this word."""
+        for line in process.stderr:
+            if word in line:
+                return line
+        self.fail(f"no line with {word!r}")
+
+    def test_deaths_are_kept_and_their_status_is_ours(self):
+        for how, code, suffix in (("fault", 139, "SEGV"), ("abort", 134, "ABRT"), ("three", 3, "exit3"),
+                                  ("kill", 137, "KILL")):
+            with self.subTest(how):
+                rc, out, err = self.watch("--max", "1/60s", "--delay", "1ms..1ms", "--", WATCHED, how)
+                self.assertEqual(rc, code, err)
+                events = [LINE.match(line) for line in err.splitlines() if LINE.match(line)]
+                self.assertEqual([e[1] for e in events], ["watched"] * 2, err)
+                self.assertIn("restart 1 in", events[0][3])
+                self.assertIn("given up after 1 restart", events[1][3])
+                folder = f"watched-{events[0][2]}-{suffix}"
+                self.assertIn(f"saved weft-watch/{folder}/", events[0][3])
+                status = json.loads(self.kept(folder, "status.json"))
+                self.assertEqual((status["event"], status["pid"], status["restarts"], status["command"]),
+                                 ("death", int(events[0][2]), 0, [WATCHED, how]))
+                self.assertEqual(status["exit_status"] if code == 3 else status["signal"] + 128, code)
+                self.assertIn("watched[", self.kept(folder, "report.txt"))
+                self.assertEqual(self.kept(folder, "stderr.txt"), "three it is\n" if code == 3 else "")
+
+    def test_program_that_ends_well_after_a_restart(self):
+        rc, _, err = self.watch("--", WATCHED, "then", "once", "fault", "end")
+        self.assertEqual(rc, 0, err)
+        self.assertEqual([f.split("-")[2] for f in self.folders()], ["SEGV"])
+
+    def test_pauses_double(self):
+        _, _, err = self.watch("--max", "3/60s", "--delay", "10ms..20ms", "--", WATCHED, "three")
+        self.assertEqual(re.findall(r"restart \d in (\S+) s", err), ["0.0", "0.0", "0.0"])
+        self.assertEqual(err.count("restart"), 4)
+
+    def test_last_of_standard_error(self):
+        rc, _, err = self.watch("--max", "0/1s", "--", WATCHED, "chatty")
+        self.assertEqual(rc, 4)
+        text = "".join(f"line {i}\n" for i in range(30000))
+        self.assertTrue(err.startswith(text))
+        self.assertEqual(self.kept(self.folders()[0], "stderr.txt"), text[-65536:])
+
+    def test_core_is_dumped(self):
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        with open("/proc/sys/kernel/core_pattern") as f:
+            pattern = f.read().strip()
+        if not hard or not re.fullmatch(r"(%[pPsu]|[\w.-])+", pattern):
+            self.skipTest(f"no core in the current directory: limit {hard}, {pattern}")
+        rc, _, err = self.watch("--max", "0/1s", "--", WATCHED, "fault",
+                                limits=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
+        self.assertEqual(rc, 139, err)
+        self.assertIn("SIGSEGV, core dumped", err)
+        dump = json.loads(self.kept(self.folders()[0], "dump.json"))
+        self.assertEqual((dump["signal"], dump["nr_threads"]), (11, 2))
+
+    def test_deadlock_is_dumped(self):
+        p = self.start("--on-stall", "200ms=dump", "--hook", "echo $WEFT_WATCH_EVENT $WEFT_WATCH_FOLDER",
+                       "--", WATCHED, "deadlock")
+        self.assertIn("deadlock: 2 threads", self.next_event(p, "watched["))
+        folder = f"watched-{self.child(p)}-stall"
+        self.assertEqual(p.stdout.readline(), f"stall weft-watch/{folder}/\n")
+        self.assertEqual(len(json.loads(self.kept(folder, "dump.json"))["deadlocks"]), 1)
+        self.assertIn("DEADLOCK", self.kept(folder, "dump.txt"))
+        self.assertIn("spawn of thread", self.kept(folder, "dump.txt"))
+        p.terminate()
+        self.assertEqual(self.end(p)[0], 143)
+        self.assertEqual(self.folders(), [folder])
+
+    def test_deadlock_is_ended_and_restarted(self):
+        rc, _, err = self.watch("--on-stall", "200ms=restart", "--", WATCHED, "then", "once", "deadlock", "end")
+        self.assertEqual(rc, 0, err)
+        self.assertIn("restart 1", err)
+        self.assertEqual([f.split("-")[2] for f in self.folders()], ["stall"])
+
+    def test_threads_that_nobody_lets_run(self):
+        """A slice of a second on the one worker: the other thread is ready, and none is switched to."""
+        p = self.start("--on-stall", "300ms=dump", "--", WATCHED, "spin", WEFT_WORKERS="1", WEFT_SLICE="1000000")
+        self.assertIn("are ready and none gets on", self.next_event(p, "watched["))
+
+    def test_threads_that_compute_are_no_stall(self):
+        p = self.start("--on-stall", "200ms=dump", "--", WATCHED, "spin", WEFT_WORKERS="1")
+        seen = set()
+
+        def nr_looks():
+            """Each is a child of it that it waited for: the page faults of those are counted."""
+            with open(f"/proc/{p.pid}/stat") as f:
+                seen.add(f.read().rsplit(")", 1)[1].split()[8])
+            return len(seen)
+        wait_until(lambda: nr_looks() > 4, "looks")
+        p.terminate()
+        rc, _, err = self.end(p)
+        self.assertEqual((rc, "stall" in err), (143, False), err)
+
+    def test_signals_are_passed_on(self):
+        p = self.start("--", WATCHED, "signals")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        for sig in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            p.send_signal(sig)
+            self.assertEqual(p.stdout.readline(), f"{sig}\n")
+        p.send_signal(signal.SIGINT)
+        self.assertEqual(self.end(p)[0], 130)
+        self.assertEqual(self.folders(), [])
+
+    def test_kill_after_the_grace(self):
+        p = self.start("--grace", "50ms", "--", WATCHED, "stubborn")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        p.terminate()
+        rc, _, err = self.end(p)
+        self.assertEqual(rc, 137)
+        self.assertIn("by us", err)
+
+    def test_term_ends_the_pause(self):
+        p = self.start("--delay", "1h..1h", "--", WATCHED, "three")
+        self.next_event(p, "restart 1 in")
+        p.terminate()
+        self.assertEqual(self.end(p)[0], 3)
+
+    def test_what_a_program_leaves_is_ended(self):
+        rc, out, _ = self.watch("--max", "1/1h", "--delay", "1ms..1ms", "--grace", "50ms", "--", WATCHED, "daemon")
+        self.assertEqual(rc, 5)
+        self.assertEqual(len(out.split()), 2)
+        self.assertEqual([pid for pid in out.split() if is_alive(pid)], [])
+
+    def test_program_that_execs(self):
+        rc, _, err = self.watch("--max", "0/1s", "--", WATCHED, "exec", WATCHED, "three")
+        self.assertEqual(rc, 3, err)
+        self.assertEqual(len(self.folders()), 1)
+
+    def test_hundred_crashes_leave_nothing(self):
+        p = self.start("--max", "1000/1h", "--delay", "1ms..1ms", "--keep", "3", "--", WATCHED, "fault")
+        fds = []
+        for nr in range(100):
+            self.next_event(p, "SIGSEGV")
+            if nr in (9, 98):
+                # Between two lines it has one child at most, and the pipes of none.
+                wait_until(lambda: len(os.listdir(f"/proc/{p.pid}/fd")) <= (fds or [1000])[0], "few descriptors")
+                fds.append(len(os.listdir(f"/proc/{p.pid}/fd")))
+                with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+                    self.assertLessEqual(len(f.read().split()), 1)
+        p.terminate()
+        self.end(p)
+        self.assertLessEqual(fds[1], fds[0])
+        self.assertEqual(len(self.folders()), 3)
+
+    def test_foreign_things_in_the_folder_stay(self):
+        base = os.path.join(self.dir, "weft-watch")
+        os.mkdir(base, 0o700)
+        os.mkdir(os.path.join(base, "watched-1-SEGV"))
+        os.mkdir(os.path.join(base, "watched-other"))
+        with open(os.path.join(base, "watched-1-SEGV", "notes"), "w") as f:
+            f.write("mine")
+        os.utime(os.path.join(base, "watched-1-SEGV"), (1, 1))
+        self.watch("--max", "2/1h", "--delay", "1ms..1ms", "--keep", "1", "--", WATCHED, "three")
+        left = os.listdir(base)
+        self.assertEqual(len(left), 3, left)
+        self.assertTrue({"watched-1-SEGV", "watched-other"} < set(left), left)
+
+    def test_idle_is_idle(self):
+        p = self.start("--", WATCHED, "wait")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+
+        def wakes():
+            with open(f"/proc/{p.pid}/status") as f:
+                return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", f.read(), re.M)[1])
+        wait_until(lambda: [wakes(), time.sleep(0.1)][0] == wakes(), "rest")
+        before = wakes()
+        time.sleep(1)  # nothing is waited for: this is the time in which nothing is to happen
+        self.assertEqual(wakes(), before)
+
+    def test_killed_watch_takes_the_program_along(self):
+        p = self.start("--", WATCHED, "wait")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        child = self.child(p)
+        p.kill()
+        p.wait()
+        wait_until(lambda: not is_alive(child), "the program's end")
+
+    def test_process_that_is_not_ours(self):
+        victim = subprocess.Popen([WEFT, "run", "--", WATCHED, "deadlock"], env=environment())
+        self.addCleanup(victim.wait)
+        self.addCleanup(victim.kill)
+        p = self.start("--pid", str(victim.pid), "--on-stall", "200ms=dump", "--",
+                       "/bin/sh", "-c", "echo $WEFT_WATCH_EVENT $WEFT_WATCH_PID $WEFT_WATCH_FOLDER")
+        self.assertEqual(p.stdout.readline(), f"stall {victim.pid} weft-watch/pid-{victim.pid}-stall/\n")
+        victim.kill()
+        victim.wait()
+        self.assertEqual(p.stdout.readline(), f"exit {victim.pid}\n")
+        self.assertEqual(self.end(p)[0], 0)
+
+    def test_reader_of_standard_error_that_goes(self):
+        r, w = os.pipe()
+        os.close(r)
+        done = subprocess.run([WEFT, "watch", "--max", "1/1h", "--delay", "1ms..1ms", "--", WATCHED, "three"],
+                              cwd=self.dir, env=environment(), stderr=w, timeout=LIMIT_S, check=False)
+        os.close(w)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(self.kept(self.folders()[0], "stderr.txt"), "three it is\n")
+
+    def test_disk_that_takes_nothing(self):
+        def full():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        rc, _, err = self.watch("--max", "1/1h", "--delay", "1ms..1ms", "--", WATCHED, "three", limits=full)
+        self.assertEqual(rc, 3)
+        self.assertEqual(err.count("not all could be saved"), 2, err)
+
+    def test_bad_input(self):
+        for code, args, words in (
+                (127, ["--", "no-such-program-here"], "no-such-program-here"),
+                (126, ["--", self.dir], "Is a directory"),
+                (125, ["--dir", "/dev/full", "--", WATCHED, "three"], "Not a directory"),
+                (125, ["--dir", "nowhere", "--", WATCHED, "three"], "No such file"),
+                (125, [], "which program"),
+                (125, ["--max", "5", "--", WATCHED], "5/60s"),
+                (125, ["--max", "1001/1s", "--", WATCHED], "5/60s"),
+                (125, ["--delay", "2s..1s", "--", WATCHED], "100ms..30s"),
+                (125, ["--delay", "1..2", "--", WATCHED], "100ms..30s"),
+                (125, ["--on-stall", "10s", "--", WATCHED], "10s=dump"),
+                (125, ["--on-stall", "1ms=dump", "--", WATCHED], "10s=dump"),
+                (125, ["--keep", "0", "--", WATCHED], "1 to 1000"),
+                (125, ["--grace", "-1s", "--", WATCHED], "10s"),
+                (125, ["--grace", "nans", "--", WATCHED], "10s"),
+                (125, ["--name", "../x", "--", WATCHED], "letters"),
+                (125, ["--on", "exit", "--", WATCHED], "--pid"),
+                (125, ["--pid", "0", "--", "true"], "process ID"),
+                (125, ["--pid", "4194304", "--", "true"], "No such process"),
+                (125, ["--pid", "1", "--hook", "x", "--", "true"], "--hook"),
+                (125, ["--pid", "1"], "which command"),
+                (125, ["--frob"], "--frob")):
+            with self.subTest(args):
+                rc, out, err = self.watch(*args)
+                self.assertEqual((rc, out, err.count("\n")), (code, "", 1), err)
+                self.assertTrue(err.startswith("weft: "), err)
+                self.assertIn(words, err)
+
+    def test_folder_of_somebody_else(self):
+        os.mkdir(os.path.join(self.dir, "elsewhere"))
+        os.symlink("elsewhere", os.path.join(self.dir, "weft-watch"))
+        rc, _, err = self.watch("--", WATCHED, "three")
+        self.assertEqual((rc, err.count("\n")), (125, 1), err)
+        os.unlink(os.path.join(self.dir, "weft-watch"))
+        os.mkdir(os.path.join(self.dir, "weft-watch"))
+        os.chmod(os.path.join(self.dir, "weft-watch"), 0o777)
+        rc, _, err = self.watch("--", WATCHED, "three")
+        self.assertEqual(rc, 125, err)
+        self.assertIn("others may write", err)
+
+
+class TapResult(unittest.TestResult):
+    def say(self, ok, test, rest=""):
+        name = test.id().rsplit(".", maxsplit=1)[-1].removeprefix("test_")
+        print(f"{'ok' if ok else 'not ok'} {self.testsRun} - {name}{rest}", flush=True)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        bad = [text for case, text in self.errors + self.failures if getattr(case, "test_case", case) is test]
+        skips = [text for case, text in self.skipped if case is test]
+        for text in bad:
+            for line in text.splitlines():
+                print("#", line)
+        self.say(not bad, test, f" # SKIP {skips[0]}" if skips else "")
+
+
+def main():
+    tests = unittest.defaultTestLoader.loadTestsFromTestCase(WatchTest)
+    only = sys.argv[3:]
+    tests = unittest.TestSuite(t for t in tests if not only or any(part in t.id() for part in only))
+    print(f"1..{tests.countTestCases()}", flush=True)
+    result = TapResult()
+    tests.run(result)
+    return not result.wasSuccessful()
+
+
+sys.exit(main())

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A program to be watched: it does what its arguments say, in the thread that it makes for it.
+ *
+ * Run by: test_watch.py. "then FILE A B" does A as long as FILE is not there, and makes it; B after that.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t locks[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+static pthread_barrier_t both;
+static const char *how;
+static char **program;
+
+static void say(const char *word)
+{
+	(void)!write(STDOUT_FILENO, word, strlen(word));
+}
+
+static void *lock_both(void *arg)
+{
+	int first = arg != NULL;
+
+	pthread_mutex_lock(&locks[first]);
+	pthread_barrier_wait(&both);
+	pthread_mutex_lock(&locks[!first]);
+	return NULL;
+}
+
+static void deadlock(void)
+{
+	pthread_t t;
+
+	pthread_barrier_init(&both, NULL, 2);
+	if (pthread_create(&t, NULL, lock_both, &both) == 0)
+		lock_both(NULL);
+}
+
+static void *spin(void *arg)
+{
+	for (;;)
+		*(volatile int *)arg = 1;
+	return NULL;
+}
+
+static void spin_both(void)
+{
+	static int word;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, spin, &word) == 0)
+		spin(&word);
+}
+
+static void fault(void)
+{
+	volatile int *volatile nowhere = (volatile int *)8;
+
+	*nowhere = 1;
+}
+
+static sigset_t told;
+
+/* Says each signal that it gets. */
+static void tell_signals(void)
+{
+	char line[16];
+	int sig;
+
+	for (say("ready\n"); sigwait(&told, &sig) == 0; say(line))
+		snprintf(line, sizeof(line), "%d\n", sig);
+}
+
+/* A process whose parent goes at once, and which nobody ends but one who adopts it. */
+static void leave_daemon(void)
+{
+	char line[24];
+
+	if (fork() == 0) {
+		setsid();
+		if (fork() == 0) {
+			signal(SIGTERM, SIG_IGN);
+			snprintf(line, sizeof(line), "%d\n", (int)getpid());
+			say(line);
+			for (;;)
+				pause();
+		}
+		_exit(0);
+	}
+}
+
+static void *act(void *arg)
+{
+	(void)arg;
+	if (!strcmp(how, "fault"))
+		fault();
+	if (!strcmp(how, "abort"))
+		abort();
+	if (!strcmp(how, "three")) {
+		fputs("three it is\n", stderr);
+		_exit(3);
+	}
+	if (!strcmp(how, "kill"))
+		kill(getpid(), SIGKILL);
+	if (!strcmp(how, "deadlock"))
+		deadlock();
+	if (!strcmp(how, "spin"))
+		spin_both();
+	if (!strcmp(how, "signals"))
+		tell_signals();
+	if (!strcmp(how, "stubborn")) {
+		signal(SIGTERM, SIG_IGN);
+		say("ready\n");
+		for (;;)
+			pause();
+	}
+	if (!strcmp(how, "wait")) {
+		say("ready\n");
+		for (;;)
+			pause();
+	}
+	if (!strcmp(how, "chatty")) {
+		for (int i = 0; i < 30000; i++)
+			fprintf(stderr, "line %d\n", i);
+		_exit(4);
+	}
+	if (!strcmp(how, "daemon")) {
+		leave_daemon();
+		sleep(1); /* it says its number meanwhile */
+		_exit(5);
+	}
+	if (!strcmp(how, "exec")) {
+		execv(program[0], program);
+		_exit(6);
+	}
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	int fd;
+
+	if (argc < 2)
+		return 9;
+	program = argv + 2;
+	how = argv[1];
+	if (!strcmp(how, "then") && argc > 4) {
+		fd = open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600);
+		how = fd >= 0 ? argv[3] : argv[4];
+	}
+	if (!strcmp(how, "signals")) {
+		sigaddset(&told, SIGHUP);
+		sigaddset(&told, SIGUSR1);
+		sigaddset(&told, SIGUSR2);
+		sigprocmask(SIG_BLOCK, &told, NULL);
+	}
+	if (pthread_create(&t, NULL, act, NULL))
+		return 8;
+	for (;;)
+		pause();
+}
