@@ -23,6 +23,7 @@
 #include "obs/events.h"
 #include "obs/overflow.h"
 #include "obs/stats.h"
+#include "obs/lastword.h"
 #include "trace/trace.h"
 
 #include <dlfcn.h>
@@ -230,6 +231,8 @@ static void prepare(char **env)
 	if (settings.wants_stats || settings.trace_file)
 		lx_config.on_exit = on_exit_of_process;
 	lx_config.on_overflow = wf_overflow_report;
+	if (wf_lastword_open(settings.watch))
+		lx_config.on_death = wf_lastword_tell;
 	lx_config.main_stack_top = main_stack_top();
 	if (library && !settings.leaves_children && (settings.is_first || settings.is_strict))
 		wf_exec_watch(library, settings.is_strict);

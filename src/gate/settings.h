@@ -18,6 +18,7 @@ struct wf_settings {
 	bool is_traced;         /* WEFT_TRACE: a file, or to keep the events for weft dump */
 	bool leaves_children;   /* WEFT_CHILDREN */
 	const char *trace_file; /* in the environment, or NULL */
+	const char *watch;      /* WEFT_WATCH: where the page of weft watch is, or NULL */
 };
 
 /* env: NULL for a process in secure mode, which is asked nothing. Sets lx_config as well. */

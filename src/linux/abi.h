@@ -316,8 +316,10 @@ int lx_kernel_tid(void);
 bool lx_ending_begin(void);
 /* By the first: all is written. */
 void lx_ending_over(void);
-/* All of it, for what on_exit writes. */
-void lx_ending_record(void);
+/* All of it, for what on_exit writes. sig: of which the process dies, 0: it exits. */
+void lx_ending_record(int sig);
+/* By the first: tell who watches, if the process dies of a signal that is a crash. */
+void lx_ending_tell(int sig);
 /* Stops the process, or ends it and does not return. */
 void lx_signal_default_action(int sig, struct wf_siginfo *info);
 /* A stop signal ends what is pending of SIGCONT, and the other way round. */
@@ -415,6 +417,8 @@ struct lx_config {
 	uint32_t rseq_bytes;
 	void *syscall_function; /* libc's syscall() */
 	void (*on_exit)(void);
+	/* the process dies of this signal: whoever wants to see it alive may do so until this returns; NULL: nobody */
+	void (*on_death)(int sig);
 	/* a stack has overflowed; always: also where the program's own handler is about to run */
 	void (*on_overflow)(const struct lx_overflow *o);
 	bool always_says_overflow;

@@ -14,7 +14,14 @@
  */
 #include "linux/abi.h"
 
+#include <signal.h>
+
 #define PATIENCE_NS WF_SEC
+
+/* The kernel writes a core for them. */
+#define CRASHES                                                                                    \
+	(lx_bit(SIGQUIT) | lx_bit(SIGILL) | lx_bit(SIGTRAP) | lx_bit(SIGABRT) | lx_bit(SIGBUS) |   \
+	 lx_bit(SIGFPE) | lx_bit(SIGSEGV) | lx_bit(SIGXCPU) | lx_bit(SIGXFSZ) | lx_bit(SIGSYS))
 
 int lx_kernel_tid(void)
 {
@@ -44,10 +51,18 @@ void lx_ending_over(void)
 	wf_store_release(&lx.is_end_written, true); /* pairs with the load above */
 }
 
-void lx_ending_record(void)
+void lx_ending_tell(int sig)
+{
+	if (lx_config.on_death && CRASHES & lx_bit(sig))
+		lx_config.on_death(sig);
+}
+
+void lx_ending_record(int sig)
 {
 	if (!lx_ending_begin())
 		return;
+	if (sig)
+		lx_ending_tell(sig);
 	if (lx.on_exit)
 		lx.on_exit();
 	lx_ending_over();

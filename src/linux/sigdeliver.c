@@ -84,7 +84,7 @@ void lx_signal_default_action(int sig, struct wf_siginfo *info)
 	if (k && k->cur && !lx_bind_tid(lx_of(k->cur)))
 		lx_names_lend(lx_of(k->cur));
 	lx_robust_walk_all(lx_futex_owner_died);
-	lx_ending_record();
+	lx_ending_record(sig);
 	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, lx_kernel_tid(), sig, info) < 0)
 		(void)sys_tgkill(wf_rt.pid, lx_kernel_tid(), sig);
 	(void)sys_sigprocmask(SIG_UNBLOCK, &set, NULL);

@@ -119,6 +119,7 @@ static void end_by_fault(int sig, const struct lx_thread *t, const struct wf_sig
 	if (lx_ending_begin()) {
 		if (t && lx_overflow_find(&o, t, info, uc))
 			say_overflow(&o);
+		lx_ending_tell(sig);
 		if (lx.on_exit)
 			lx.on_exit();
 		lx_ending_over();

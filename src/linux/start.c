@@ -377,6 +377,7 @@ void lx_forget(bool shares_files)
 	lx_names_forget();
 	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
 	lx_config.on_exit = NULL;
+	lx_config.on_death = NULL;
 	lx = (struct lx_process){ .shares_files = shares_files };
 	wf_runtime_forget();
 }

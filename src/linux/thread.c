@@ -217,7 +217,7 @@ WF_NORETURN static void end_process(int status)
 {
 	/* The kernel knows no list but main's: locks shared with other processes would stay held. */
 	lx_robust_walk_all(lx_futex_owner_died);
-	lx_ending_record();
+	lx_ending_record(0);
 	for (;;)
 		(void)sys1(__NR_exit_group, status);
 }

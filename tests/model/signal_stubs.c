@@ -101,7 +101,11 @@ void lx_ending_over(void)
 {
 }
 
-void lx_ending_record(void)
+void lx_ending_record(int sig)
+{
+}
+
+void lx_ending_tell(int sig)
 {
 }
 

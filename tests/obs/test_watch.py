@@ -87,6 +87,18 @@ class WatchTest(unittest.TestCase):
         with open(os.path.join(self.dir, "weft-watch", folder, name)) as f:
             return f.read()
 
+    def crash_unseen(self, **kwargs):
+        """A fault while the watch stands still. Its status and standard error."""
+        p = self.start("--max", "0/1h", "--", WATCHED, "line", "fault", **kwargs)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        child = self.child(p)
+        p.send_signal(signal.SIGSTOP)
+        os.kill(child, signal.SIGUSR1)
+        wait_until(lambda: not is_alive(child), "the end of who waits for nobody")
+        p.send_signal(signal.SIGCONT)
+        rc, _, err = self.end(p)
+        return rc, err
+
     def next_event(self, process, word):
         """The next line on standard error with this word."""
         for line in process.stderr:
@@ -113,6 +125,50 @@ class WatchTest(unittest.TestCase):
                 self.assertIn("watched[", self.kept(folder, "report.txt"))
                 self.assertEqual(self.kept(folder, "stderr.txt"), "three it is\n" if code == 3 else "")
 
+    def test_crash_is_dumped_with_all_threads(self):
+        for how, name, function in (("fault", "SEGV", "fault"), ("abort", "ABRT", "abort")):
+            with self.subTest(how):
+                rc, _, err = self.watch("--max", "1/1h", "--delay", "1ms..1ms", "--", WATCHED, how)
+                self.assertIn(f"SIG{name}", err)
+                self.assertEqual(rc, 128 + getattr(signal, f"SIG{name}"))
+                for folder in self.folders()[-2:]:
+                    dump = json.loads(self.kept(folder, "dump.json"))
+                    frames = [[f.get("function") for f in t["frames"]] for t in dump["threads"]]
+                    self.assertEqual((dump["pid"], len(frames)), (int(folder.split("-")[1]), 2))
+                    self.assertTrue(any("main" in f for f in frames), frames)
+                    self.assertTrue(any(function in f or "act" in f for f in frames), frames)
+                    self.assertIn("spawn of thread", self.kept(folder, "dump.txt"))
+
+    def test_crash_beside_a_watch_that_does_not_answer(self):
+        """It waits for two seconds at most, and dies as it would without anybody."""
+        rc, err = self.crash_unseen()
+        self.assertEqual(rc, 139, err)
+        self.assertIn("SIGSEGV", err)
+
+    def test_only_the_program_itself_is_watched(self):
+        """Neither what it forks nor what it executes there is dumped, or waits for that."""
+        rc, _, err = self.watch("--max", "0/1h", "--", WATCHED, "children", WATCHED, "fault")
+        self.assertEqual(rc, 7, err)
+        folder, = self.folders()
+        self.assertTrue(folder.endswith("-exit7"), folder)
+
+    def test_variable_that_names_no_page(self):
+        """Somebody else's file: nothing is waited for, nothing is written to it, and the status is the program's."""
+        path = os.path.join(self.dir, "file")
+        with open(path, "wb") as f:
+            f.write(bytes(4096))
+        r, w = os.pipe()
+        self.addCleanup(os.close, r)
+        self.addCleanup(os.close, w)
+        with open(path, "rb") as f:
+            for value in ("", "7", path, f"/proc/{os.getpid()}/fd/{f.fileno()}", f"/proc/{os.getpid()}/fd/{r}",
+                          "/proc/self/mem", "/proc/self/exe", "/proc/self/fd/0", "/proc/no", "/proc/" + "9" * 5000):
+                done = subprocess.run([WEFT, "run", "--", WATCHED, "fault"], env=environment(WEFT_WATCH=value),
+                                      cwd=self.dir, stdin=subprocess.DEVNULL, capture_output=True,
+                                      timeout=LIMIT_S, check=False)
+                self.assertEqual((done.returncode, done.stderr), (-signal.SIGSEGV, b""), value)
+            self.assertEqual(f.read(), bytes(4096))
+
     def test_program_that_ends_well_after_a_restart(self):
         rc, _, err = self.watch("--", WATCHED, "then", "once", "fault", "end")
         self.assertEqual(rc, 0, err)
@@ -136,8 +192,7 @@ class WatchTest(unittest.TestCase):
             pattern = f.read().strip()
         if not hard or not re.fullmatch(r"(%[pPsu]|[\w.-])+", pattern):
             self.skipTest(f"no core in the current directory: limit {hard}, {pattern}")
-        rc, _, err = self.watch("--max", "0/1s", "--", WATCHED, "fault",
-                                limits=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
+        rc, err = self.crash_unseen(limits=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
         self.assertEqual(rc, 139, err)
         self.assertIn("SIGSEGV, core dumped", err)
         dump = json.loads(self.kept(self.folders()[0], "dump.json"))
@@ -217,10 +272,10 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(len(self.folders()), 1)
 
     def test_hundred_crashes_leave_nothing(self):
-        p = self.start("--max", "1000/1h", "--delay", "1ms..1ms", "--keep", "3", "--", WATCHED, "fault")
+        p = self.start("--max", "1000/1h", "--delay", "1ms..1ms", "--keep", "3", "--", WATCHED, "kill")
         fds = []
         for nr in range(100):
-            self.next_event(p, "SIGSEGV")
+            self.next_event(p, "SIGKILL")
             if nr in (9, 98):
                 # Between two lines it has one child at most, and the pipes of none.
                 wait_until(lambda: len(os.listdir(f"/proc/{p.pid}/fd")) <= (fds or [1000])[0], "few descriptors")

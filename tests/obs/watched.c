@@ -3,6 +3,7 @@
  * A program to be watched: it does what its arguments say, in the thread that it makes for it.
  *
  * Run by: test_watch.py. "then FILE A B" does A as long as FILE is not there, and makes it; B after that.
+ * "line A" does A after a signal, "children A" has children that crash.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_mutex_t locks[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
@@ -94,9 +96,35 @@ static void leave_daemon(void)
 	}
 }
 
+/* A child that faults at once, and one that is another program. */
+static void leave_children_to_crash(void)
+{
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			if (i)
+				execv(program[0], program);
+			fault();
+		}
+		if (waitpid(pid, NULL, 0) != pid)
+			_exit(1);
+	}
+	_exit(7);
+}
+
 static void *act(void *arg)
 {
+	int sig;
+
 	(void)arg;
+	if (!strcmp(how, "children"))
+		leave_children_to_crash();
+	if (!strcmp(how, "line")) {
+		say("ready\n");
+		(void)sigwait(&told, &sig);
+		how = program[0];
+	}
 	if (!strcmp(how, "fault"))
 		fault();
 	if (!strcmp(how, "abort"))
@@ -154,7 +182,7 @@ int main(int argc, char **argv)
 		fd = open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0600);
 		how = fd >= 0 ? argv[3] : argv[4];
 	}
-	if (!strcmp(how, "signals")) {
+	if (!strcmp(how, "signals") || !strcmp(how, "line")) {
 		sigaddset(&told, SIGHUP);
 		sigaddset(&told, SIGUSR1);
 		sigaddset(&told, SIGUSR2);

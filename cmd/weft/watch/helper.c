@@ -168,21 +168,25 @@ static int milliseconds_until(int64_t deadline)
  */
 void wf_watch_round(struct wf_watch *w, int64_t deadline)
 {
-	struct pollfd p[3] = {
+	struct pollfd p[4] = {
 		{ .fd = w->signals, .events = POLLIN },
 		{ .fd = w->err_in, .events = POLLIN },
 		{ .fd = -1, .events = POLLOUT },
+		{ .fd = w->door, .events = POLLIN },
 	};
 	int64_t until = w->kill_at < deadline ? w->kill_at : deadline;
+	uint64_t nr;
 
 	if (poll(&p[1], 1, 0) == 1 && !may_write_err(w)) {
 		p[1].fd = -1;
 		p[2].fd = STDERR_FILENO;
 	}
-	(void)poll(p, 3, milliseconds_until(until));
+	(void)poll(p, 4, milliseconds_until(until));
 	take_signals(w);
 	if (p[1].fd >= 0 && (p[1].revents & POLLIN) && may_write_err(w))
 		(void)copy_err(w);
+	if (w->door >= 0 && read(w->door, &nr, sizeof(nr)) == sizeof(nr))
+		w->is_dying = true;
 	kill_late(w);
 }
 
@@ -257,6 +261,25 @@ int wf_watch_run(struct wf_watch *w, char *const *argv, int out, int64_t limit_n
 	return wf_watch_call(w, become, &p, limit_ns);
 }
 
+/*
+ * The process that passes on the locks of a program that was killed: it ends when that is done, and is not to be disturbed
+ * over it.
+ */
+static bool is_heir(pid_t pid)
+{
+	char path[64], name[16] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, name, sizeof(name) - 1) < 0)
+		name[0] = '\0';
+	close(fd);
+	return strcmp(name, "weft-heir\n") == 0;
+}
+
 /* Each pass tells those who are our children now; who loses a parent by that is our child in the next. */
 static void tell_children(int sig)
 {
@@ -275,7 +298,8 @@ static void tell_children(int sig)
 
 		if (end == at)
 			return;
-		(void)kill(pid, sig);
+		if (sig == SIGKILL || !is_heir(pid))
+			(void)kill(pid, sig);
 	}
 }
 

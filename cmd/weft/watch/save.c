@@ -148,7 +148,7 @@ static bool save_status(const struct wf_watch *w, const struct wf_watch_event *e
 }
 
 static bool save_report(const struct wf_watch *w, const struct wf_watch_event *e, int folder,
-			const char *core, bool has_dump)
+			const char *core, int nr_dumps)
 {
 	FILE *f = create_stream(folder, "report.txt");
 	char text[4096], span[32], machine[200];
@@ -171,7 +171,8 @@ static bool save_report(const struct wf_watch *w, const struct wf_watch_event *e
 	if (*core)
 		fprintf(f, "core      %s\n", wf_text_clean(text, sizeof(text), core));
 	fprintf(f, "dump      %s\n",
-		has_dump      ? "dump.txt, dump.json"
+		nr_dumps == 2 ? "dump.txt, dump.json"
+		: nr_dumps    ? "dump.txt; the process died before there was a dump.json"
 		: e->is_alive ? "none: the process could not be read, or is not under weft"
 		: *core ? "none: the core could not be read, or is not of a program under weft"
 			: "none: the process was gone, and left no core where it was looked for");
@@ -183,10 +184,41 @@ static bool save_report(const struct wf_watch *w, const struct wf_watch_event *e
 	return close_stream(f);
 }
 
+/* How many of the two there are: of a process that dies meanwhile, maybe the first one alone. */
+static int save_dumps(struct wf_watch *w, const struct wf_watch_event *e, int folder,
+		      const char *core)
+{
+	if (!save_dump(w, e, folder, "dump.txt", core))
+		return 0;
+	return 1 + save_dump(w, e, folder, "dump.json", core);
+}
+
+void wf_watch_save_dying(struct wf_watch *w, int sig)
+{
+	struct wf_watch_event e = { .kind = "death", .pid = w->child, .status = sig };
+
+	wf_watch_describe(w, &e);
+	w->dying_folder = wf_watch_folder_new(w, &e, w->dying_saved, sizeof(w->dying_saved));
+	w->nr_dying_dumps = w->dying_folder < 0 ? 0 : save_dumps(w, &e, w->dying_folder, "");
+}
+
+/* The folder that the event has already, if it died at the door, or a new one. */
+static int take_folder(struct wf_watch *w, struct wf_watch_event *e)
+{
+	int folder = w->dying_folder;
+
+	if (e->is_alive || folder < 0)
+		return wf_watch_folder_new(w, e, e->saved, sizeof(e->saved));
+	memcpy(e->saved, w->dying_saved, sizeof(e->saved));
+	w->dying_folder = -1;
+	return folder;
+}
+
 void wf_watch_save(struct wf_watch *w, struct wf_watch_event *e)
 {
-	int folder = wf_watch_folder_new(w, e, e->saved, sizeof(e->saved));
-	bool has_dump = false, is_good = true;
+	int nr_dumps = !e->is_alive && w->dying_folder >= 0 ? w->nr_dying_dumps : 0;
+	bool is_good = true;
+	int folder = take_folder(w, e);
 	char core[PATH_MAX] = "";
 
 	if (folder < 0) {
@@ -197,13 +229,12 @@ void wf_watch_save(struct wf_watch *w, struct wf_watch_event *e)
 	errno = 0;
 	if (!e->is_alive && !wf_watch_find_core(w, e, core, sizeof(core)))
 		core[0] = '\0';
-	if (e->is_alive || *core)
-		has_dump = save_dump(w, e, folder, "dump.txt", core) &&
-			   save_dump(w, e, folder, "dump.json", core);
+	if (!nr_dumps && (e->is_alive || *core))
+		nr_dumps = save_dumps(w, e, folder, core);
 	errno = 0;
 	is_good &= w->foreign || save_stderr(w, folder);
 	is_good &= save_status(w, e, folder, core);
-	is_good &= save_report(w, e, folder, core, has_dump);
+	is_good &= save_report(w, e, folder, core, nr_dumps);
 	if (!is_good)
 		wf_watch_say(w, e->pid, "not all could be saved in %s: %s", e->saved,
 			     errno ? strerror(errno) : "the disk is full");

@@ -39,6 +39,7 @@ static void become_program(const struct wf_watch *w, pid_t parent)
 		_exit(WF_EXIT_REFUSED);
 	wf_watch_restore(w);
 	(void)setenv("WEFT_TRACE", "1", 0);
+	wf_watch_door_give(w);
 	execv("/proc/self/exe", argv);
 	dprintf(STDERR_FILENO, "weft: watch: cannot run weft run: %s\n", strerror(errno));
 	_exit(WF_EXIT_REFUSED);
@@ -55,6 +56,7 @@ static bool start(struct wf_watch *w)
 	w->started_wall_s = time(NULL);
 	w->oom_before = wf_watch_oom_kills();
 	wf_watch_stall_reset(w);
+	wf_watch_door_reset(w);
 	pid = fork();
 	if (pid == 0)
 		become_program(w, parent);
@@ -101,6 +103,10 @@ static void attend(struct wf_watch *w)
 
 	while (!w->is_child_over) {
 		wf_watch_round(w, wf_watch_stall_due(w));
+		if (w->is_dying && !w->is_child_over && w->dying_folder < 0) {
+			wf_watch_save_dying(w, wf_watch_door_signal(w));
+			wf_watch_door_release(w);
+		}
 		if (!w->is_child_over && !w->is_ending &&
 		    wf_watch_stall_look(w, w->child, why, sizeof(why)))
 			stalled(w, why);

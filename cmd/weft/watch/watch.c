@@ -271,6 +271,8 @@ static int watch_main(int argc, char **argv)
 		.delay_max_ns = 30 * WF_WATCH_S,
 		.grace_ns = 10 * WF_WATCH_S,
 		.keep = 10,
+		.door = -1,
+		.dying_folder = -1,
 	};
 	bool is_help = false;
 	int ret = parse_options(argc, argv, &w, &is_help);
@@ -293,6 +295,8 @@ static int watch_main(int argc, char **argv)
 		wf_cmd_error("watch: cannot watch: %s", strerror(errno));
 		return WF_EXIT_REFUSED;
 	}
+	if (!w.foreign)
+		wf_watch_door_open(&w);
 	return w.foreign ? wf_watch_foreign(&w) : wf_watch_supervise(&w);
 }
 

@@ -3,7 +3,8 @@
  * `weft watch`: restarts a program that dies, and keeps the picture of the moment of its death or stall.
  *
  * Files: watch.c (options), supervise.c (the child's life), foreign.c (--pid), stall.c (the look from outside), folder.c (what
- * is kept), save.c (what is written there), helper.c (processes of ours, and signals).
+ * is kept), save.c (what is written there), helper.c (processes of ours, and signals),
+ * door.c (a program that says that it dies).
  *
  * Invariant: one process, one loop. Whatever waits, waits in wf_watch_round(), so that signals are passed on at any time.
  */
@@ -69,6 +70,13 @@ struct wf_watch {
 	int ended_by;        /* the signal that told us */
 	unsigned restarts;   /* so far */
 	struct wf_watch_stall stall;
+	/* the door */
+	struct wf_lastword_page *page; /* NULL: there is none */
+	int door;                      /* an eventfd: somebody is at it; -1: none */
+	bool is_dying;                 /* and waits there */
+	int dying_folder;              /* where its dump is; -1: not dumped */
+	char dying_saved[300];
+	int nr_dying_dumps;
 };
 
 /* An event that is told and saved. */
@@ -128,6 +136,8 @@ void wf_watch_folders_trim(const struct wf_watch *w);
 
 /* Fills e->saved; trouble is one line. */
 void wf_watch_save(struct wf_watch *w, struct wf_watch_event *e);
+/* The dump of a child that waits at the door; the rest follows when it has died. */
+void wf_watch_save_dying(struct wf_watch *w, int sig);
 
 /* --- cause.c --- */
 
@@ -137,6 +147,19 @@ void wf_watch_describe(const struct wf_watch *w, struct wf_watch_event *e);
 /* The core that the process left, if it lies where the kernel's pattern says. */
 bool wf_watch_find_core(const struct wf_watch *w, const struct wf_watch_event *e, char *out,
 			size_t bytes);
+
+/* --- door.c --- */
+
+/* Without a door, for whatever reason, all else goes on. */
+void wf_watch_door_open(struct wf_watch *w);
+/* In the child, before it becomes the program: the page is its. */
+void wf_watch_door_give(const struct wf_watch *w);
+/* What the child says that it dies of. */
+int wf_watch_door_signal(const struct wf_watch *w);
+/* Let it die. */
+void wf_watch_door_release(struct wf_watch *w);
+/* For the next child. */
+void wf_watch_door_reset(struct wf_watch *w);
 
 /* --- supervise.c, foreign.c --- */
 
