@@ -53,19 +53,34 @@ def of_a_program(weft, program):
                 "the process has its name, its kernel threads say that they are weft's", f"{own} {names}")
 
 
+def full_fifo(name):
+    """Its reader; who writes to it waits."""
+    os.mkfifo(name)
+    reader = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(name, os.O_WRONLY | os.O_NONBLOCK)
+    for size in (4096, 1):
+        try:
+            while os.write(writer, bytes(size)):
+                pass
+        except BlockingIOError:
+            pass
+    os.close(writer)
+    os.set_blocking(reader, True)
+    return reader
+
+
 def of_one_that_dies(weft, program, how, signal):
-    """The events go to a FIFO that nobody reads yet: so it stands still at its end."""
+    """The events go to a FIFO that is full: so it stands still at its end."""
     with tempfile.TemporaryDirectory(prefix="weft-names-") as d:
         os.chdir(d)  # where a core may go
         fifo = os.path.join(d, "events")
-        os.mkfifo(fifo)
+        reader = full_fifo(fifo)
         with subprocess.Popen([weft, "run", "--workers", "2", "--trace", fifo, "--", program, how],
                               stderr=subprocess.DEVNULL) as process:
             deadline = time.monotonic() + LIMIT_S
             names = {}
             while "dying" not in names.values() and time.monotonic() < deadline and process.poll() is None:
                 names = names_of(process.pid)
-            reader = os.open(fifo, os.O_RDONLY)
             while os.read(reader, 1 << 16):
                 pass
             os.close(reader)
