@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define PATIENCE_NS (2 * WF_SEC)
+#define LIMIT_NS (60 * WF_SEC)
 
 static struct wf_lastword_page *page;
 
@@ -64,10 +65,31 @@ static int64_t now(void)
 	return ns;
 }
 
+/* Until the watcher has seen enough, or is not heard of any more. */
+static void wait_for_watcher(void)
+{
+	int64_t at = now(), limit = at + LIMIT_NS, until = at + PATIENCE_NS;
+	uint32_t heard = wf_load_relaxed(&page->beats);
+
+	/* pairs with the watcher's store */
+	while (wf_load_acquire(&page->word) == WF_LASTWORD_DYING) {
+		struct __kernel_timespec ts = { (until - at) / WF_SEC, (until - at) % WF_SEC };
+		uint32_t beats;
+
+		(void)sys4(__NR_futex, &page->word, FUTEX_WAIT, WF_LASTWORD_DYING, &ts);
+		at = now();
+		beats = wf_load_relaxed(&page->beats);
+		if (beats != heard)
+			until = at + PATIENCE_NS < limit ? at + PATIENCE_NS : limit;
+		heard = beats;
+		if (at >= until)
+			return;
+	}
+}
+
 void wf_lastword_tell(int sig)
 {
 	uint32_t quiet = WF_LASTWORD_QUIET;
-	int64_t until = now() + PATIENCE_NS;
 
 	if (!page || page->pid != (int32_t)sys0(__NR_getpid))
 		return;
@@ -75,12 +97,5 @@ void wf_lastword_tell(int sig)
 	if (!wf_cas(&page->word, &quiet, (uint32_t)WF_LASTWORD_DYING))
 		return;
 	(void)sys3(__NR_futex, &page->word, FUTEX_WAKE, 1);
-	for (int64_t left = PATIENCE_NS; left > 0; left = until - now()) {
-		struct __kernel_timespec ts = { left / WF_SEC, left % WF_SEC };
-
-		if (wf_load_acquire(&page->word) !=
-		    WF_LASTWORD_DYING) /* pairs with the watcher's store */
-			return;
-		(void)sys4(__NR_futex, &page->word, FUTEX_WAIT, WF_LASTWORD_DYING, &ts);
-	}
+	wait_for_watcher();
 }

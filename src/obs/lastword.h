@@ -10,8 +10,10 @@
  *   DYING  -> SEEN     the watcher   store, after the dump, then wakes the process
  *   any    -> QUIET    the watcher   store, when the process is gone
  *
- * Invariant: the process waits for PATIENCE at most, whatever the watcher does, and ends as it would without one. The
- * watcher believes nothing in the page but that it should look.
+ * As long as the word is DYING, the watcher counts its beats, more often than once in a PATIENCE.
+ *
+ * Invariant: the process waits for PATIENCE after the last beat, and for LIMIT at most, whatever the watcher does, and ends as
+ * it would without one. The watcher believes nothing in the page but that it should look.
  */
 #ifndef WF_OBS_LASTWORD_H
 #define WF_OBS_LASTWORD_H
@@ -33,6 +35,7 @@ struct wf_lastword_page {
 	uint32_t word;  /* (a) */
 	int32_t pid; /* whose page it is: the process itself writes it, before it becomes the program */
 	int32_t signal; /* (p) that it dies of */
+	uint32_t beats; /* (a) of the watcher, which is at work */
 };
 
 /* path: WEFT_WATCH. False: no watcher of this very process is there. */

@@ -99,6 +99,20 @@ class WatchTest(unittest.TestCase):
         rc, _, err = self.end(p)
         return rc, err
 
+    def test_crash_waits_for_a_watch_that_is_at_work(self):
+        p = self.start("--max", "0/1h", "--", WATCHED, "fault")
+        child = self.child(p)
+        children = f"/proc/{p.pid}/task/{p.pid}/children"
+        wait_until(lambda: len(open(children).read().split()) > 1, "the look")
+        look = next(int(c) for c in open(children).read().split() if int(c) != child)
+        os.kill(look, signal.SIGSTOP)
+        since = time.monotonic()  # it would wait for two seconds for a watch that does nothing
+        wait_until(lambda: time.monotonic() > since + 3 or not is_alive(child), "three seconds")
+        self.assertTrue(is_alive(child))
+        os.kill(look, signal.SIGCONT)
+        self.assertEqual(self.end(p)[0], 139)
+        self.assertEqual(json.loads(self.kept(self.folders()[0], "dump.json"))["pid"], child)
+
     def next_event(self, process, word):
         """The next line on standard error with this word."""
         for line in process.stderr:

@@ -25,6 +25,7 @@
 static void *wait_at_door(void *arg)
 {
 	struct wf_watch *w = arg;
+	const struct timespec beat = { .tv_nsec = WF_WATCH_S / 4 };
 	uint32_t *word = &w->page->word, seen;
 
 	for (;;) {
@@ -32,10 +33,13 @@ static void *wait_at_door(void *arg)
 		seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 		if (seen == WF_LASTWORD_DYING)
 			(void)eventfd_write(w->door, 1);
-		(void)syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL);
+		else
+			(void)syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL);
 		while (seen == WF_LASTWORD_DYING &&
-		       __atomic_load_n(word, __ATOMIC_ACQUIRE) == WF_LASTWORD_DYING)
-			(void)syscall(SYS_futex, word, FUTEX_WAIT, WF_LASTWORD_DYING, NULL);
+		       __atomic_load_n(word, __ATOMIC_ACQUIRE) == WF_LASTWORD_DYING) {
+			(void)__atomic_add_fetch(&w->page->beats, 1, __ATOMIC_RELAXED);
+			(void)syscall(SYS_futex, word, FUTEX_WAIT, WF_LASTWORD_DYING, &beat);
+		}
 	}
 	return NULL;
 }
