@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What tells threading models apart: nr threads that compute, that wait, and that do both by turns. In milliseconds for
+ * Three workloads that tell threading models apart: nr threads that compute, that wait, and that do both by turns. In milliseconds for
  * all of it. Waiting is a byte through a pipe and back, from a thread that sleeps for a millisecond first.
  */
 #include <stdlib.h>

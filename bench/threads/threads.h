@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What `weft bench threads` and `weft bench models` run: a program of plain pthreads that does one thing and says how long
+ * The program of `weft bench threads` and `weft bench models`: one of plain pthreads that does one thing and says how long
  * it took. It knows nothing of weft.
  *
  * Output: one line `result mean=... p50=... p99=... max=... cpu=...`, in the unit of the workload, cpu in seconds of the

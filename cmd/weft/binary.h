@@ -65,7 +65,7 @@ bool wf_binary_defines(const struct wf_binary *b, const char *name);
 int64_t wf_binary_syscall_pairs(const struct wf_binary *b, void (*visit)(int nr, void *data),
 				void *data);
 
-/* What its code seems to do, by bytes alone. */
+/* Traits of its code as they seem, by bytes alone. */
 #define WF_BINARY_USES_BASE 1u /* reads or writes the GS base: rdgsbase, wrgsbase */
 #define WF_BINARY_FILTERS 2u   /* sets filters for system calls: seccomp() */
 int wf_binary_traits(const struct wf_binary *b, unsigned int *out_traits);

@@ -102,7 +102,7 @@ static void take_distribution(struct wf_grid_cell *cell, const char *at)
 	}
 }
 
-/* What the program has printed. */
+/* Takes the figures from the program's output. */
 static void take_output(struct wf_grid_cell *cell, const char *text)
 {
 	static const char *const names[WF_GRID_NR_METRICS] = { " mean=", " p50=", " p99=", " max=",

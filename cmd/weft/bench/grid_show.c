@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a grid prints: the table, and the JSON document. Called by: grid.c. */
+/* Prints a grid: the table, and the JSON document. Called by: grid.c. */
 #include <math.h>
 #include <string.h>
 

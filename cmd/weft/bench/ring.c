@@ -67,7 +67,7 @@ bool wf_bench_ring_choose(struct wf_grid *g)
 	return is_any;
 }
 
-/* What was asked for must be there. Returns 0, or the exit code. */
+/* Every row that the caller asked for must be there. Returns 0, or the exit code. */
 static int check_rows(struct wf_grid *g)
 {
 	char path[PATH_MAX];

@@ -185,7 +185,7 @@ static int start(struct run *r)
 	return ret;
 }
 
-/* What the program itself has said about its end. */
+/* The program's own words about its end. */
 static bool ended_early(struct run *r, const char *before_what)
 {
 	char line[200];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `weft compare` prints: the table, the verdict in one sentence, JSON. Called by: compare.c. */
+/* The output of `weft compare`: the table, the verdict in one sentence, JSON. Called by: compare.c. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
