@@ -6,6 +6,8 @@ import os
 import re
 import resource
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -49,9 +51,13 @@ class WatchTest(unittest.TestCase):
         self.addCleanup(d.cleanup)
         self.dir = d.name
 
-    def start(self, *args, limits=None, **changes):
-        process = subprocess.Popen([WEFT, "watch", *args], cwd=self.dir, env=environment(**changes), text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    def start(self, *args, limits=None, stdin=subprocess.DEVNULL, own_pid=None, **changes):
+        """own_pid: a variable that is its pid."""
+        command = [WEFT, "watch", *args]
+        if own_pid:
+            command = ["sh", "-c", f'export {own_pid}=$$; exec "$@"', "sh", *command]
+        process = subprocess.Popen(command, cwd=self.dir, env=environment(**changes), text=True,
+                                   stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    preexec_fn=limits)
         guard = threading.Timer(LIMIT_S, process.kill)
         guard.start()
@@ -112,6 +118,80 @@ class WatchTest(unittest.TestCase):
         os.kill(look, signal.SIGCONT)
         self.assertEqual(self.end(p)[0], 139)
         self.assertEqual(json.loads(self.kept(self.folders()[0], "dump.json"))["pid"], child)
+
+    def manager(self):
+        """A service manager's socket, and the environment that names it."""
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(s.close)
+        s.bind(os.path.join(self.dir, "notify"))
+        s.settimeout(LIMIT_S)
+        return s, {"NOTIFY_SOCKET": os.path.join(self.dir, "notify")}
+
+    def test_service_manager_hears_the_program(self):
+        program = """
+import array, os, socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.connect(chr(0) + os.environ["NOTIFY_SOCKET"][1:])
+s.send(b"READY=1\\nMAINPID=5\\nSTATUS=up")
+s.send(b"MAINPID=5")
+r, w = os.pipe()
+s.sendmsg([b"FDSTORE=1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [r]))])
+os.write(w, b"through")
+s.send(b"WATCHDOG=1")
+print(os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_PID"], os.getpid(), flush=True)
+input()
+if os.fork() == 0:
+    s.send(b"STATUS=a child")
+    os._exit(0)
+os.wait()
+s.send(b"STOPPING=1")
+"""
+        manager, names = self.manager()
+        p = self.start("--", sys.executable, "-c", program, stdin=subprocess.PIPE, own_pid="WATCHDOG_PID", **names)
+        self.assertEqual(manager.recv(4096), b"READY=1\nSTATUS=up")
+        text, rights, _, _ = manager.recvmsg(4096, 1024)
+        self.assertEqual(text, b"FDSTORE=1")
+        fd = struct.unpack("i", rights[0][2])[0]
+        self.addCleanup(os.close, fd)
+        self.assertEqual(os.read(fd, 16), b"through")
+        self.assertEqual(manager.recv(4096), b"WATCHDOG=1")
+        name, whose, pid = p.stdout.readline().split()
+        self.assertEqual(whose, pid)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+            for message in (b"READY=1", b"x" * 5000, b""):
+                stranger.sendto(message, "\0" + name[1:])
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        self.assertEqual(manager.recv(4096), b"STATUS=a child")
+        self.assertEqual(manager.recv(4096), b"STOPPING=1")
+        self.assertEqual(self.end(p)[0], 0)
+
+    def test_service_manager_hears_nothing_good_of_a_stalled_program(self):
+        program = """
+import ctypes, itertools, os, socket, threading, time
+libc = ctypes.CDLL(None)
+locks = [ctypes.create_string_buffer(64) for _ in "ab"]
+both = threading.Barrier(2)
+def cross(mine, other):
+    libc.pthread_mutex_lock(mine)
+    both.wait()
+    libc.pthread_mutex_lock(other)
+for pair in (locks, locks[::-1]):
+    threading.Thread(target=cross, args=pair).start()
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.connect(chr(0) + os.environ["NOTIFY_SOCKET"][1:])
+for nr in itertools.count():
+    s.send(b"WATCHDOG=1\\nSTATUS=%d" % nr)
+    time.sleep(.02)
+"""
+        manager, names = self.manager()
+        p = self.start("--on-stall", "200ms=dump", "--", sys.executable, "-c", program, **names)
+        self.assertIn(b"WATCHDOG=1\n", manager.recv(4096))
+        while b"WATCHDOG=1" in manager.recv(4096):
+            pass
+        for _ in range(10):
+            self.assertRegex(manager.recv(4096), b"^STATUS=[0-9]+$")
+        p.kill()
 
     def next_event(self, process, word):
         """The next line on standard error with this word."""

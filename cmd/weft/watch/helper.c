@@ -168,11 +168,10 @@ static int milliseconds_until(int64_t deadline)
  */
 void wf_watch_round(struct wf_watch *w, int64_t deadline)
 {
-	struct pollfd p[4] = {
-		{ .fd = w->signals, .events = POLLIN },
-		{ .fd = w->err_in, .events = POLLIN },
-		{ .fd = -1, .events = POLLOUT },
-		{ .fd = w->door, .events = POLLIN },
+	struct pollfd p[5] = {
+		{ .fd = w->signals, .events = POLLIN }, { .fd = w->err_in, .events = POLLIN },
+		{ .fd = -1, .events = POLLOUT },        { .fd = w->door, .events = POLLIN },
+		{ .fd = w->notify, .events = POLLIN },
 	};
 	int64_t until = w->kill_at < deadline ? w->kill_at : deadline;
 	uint64_t nr;
@@ -181,7 +180,9 @@ void wf_watch_round(struct wf_watch *w, int64_t deadline)
 		p[1].fd = -1;
 		p[2].fd = STDERR_FILENO;
 	}
-	(void)poll(p, 4, milliseconds_until(until));
+	(void)poll(p, 5, milliseconds_until(until));
+	/* Before the reaping: once a sender is gone nobody knows whose child it was. */
+	wf_watch_notify_pass(w);
 	take_signals(w);
 	if (p[1].fd >= 0 && (p[1].revents & POLLIN) && may_write_err(w))
 		(void)copy_err(w);

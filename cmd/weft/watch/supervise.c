@@ -40,6 +40,7 @@ static void become_program(const struct wf_watch *w, pid_t parent)
 	wf_watch_restore(w);
 	(void)setenv("WEFT_TRACE", "1", 0);
 	wf_watch_door_give(w);
+	wf_watch_notify_give(parent);
 	execv("/proc/self/exe", argv);
 	dprintf(STDERR_FILENO, "weft: watch: cannot run weft run: %s\n", strerror(errno));
 	_exit(WF_EXIT_REFUSED);
@@ -184,6 +185,8 @@ static bool bury(struct wf_watch *w, struct deaths *deaths, int64_t *delay)
 		     *e.saved ? ", saved " : "", e.saved, then);
 	tell_hook(w, &e);
 	wf_watch_end_all(w);
+	if (!is_last)
+		wf_watch_notify_alive(w);
 	for (pause += wf_watch_now(); !is_last && !w->is_ending && wf_watch_now() < pause;)
 		wf_watch_round(w, pause);
 	return !is_last && !w->is_ending;

@@ -273,6 +273,7 @@ static int watch_main(int argc, char **argv)
 		.keep = 10,
 		.door = -1,
 		.dying_folder = -1,
+		.notify = -1,
 	};
 	bool is_help = false;
 	int ret = parse_options(argc, argv, &w, &is_help);
@@ -295,8 +296,10 @@ static int watch_main(int argc, char **argv)
 		wf_cmd_error("watch: cannot watch: %s", strerror(errno));
 		return WF_EXIT_REFUSED;
 	}
-	if (!w.foreign)
+	if (!w.foreign) {
 		wf_watch_door_open(&w);
+		wf_watch_notify_open(&w);
+	}
 	return w.foreign ? wf_watch_foreign(&w) : wf_watch_supervise(&w);
 }
 

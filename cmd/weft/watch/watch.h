@@ -4,7 +4,7 @@
  *
  * Files: watch.c (options), supervise.c (the child's life), foreign.c (--pid), stall.c (the look from outside), folder.c (what
  * is kept), save.c (what is written there), helper.c (processes of ours, and signals),
- * door.c (a program that says that it dies).
+ * door.c (a program that says that it dies), notify.c (what it tells its service manager).
  *
  * Invariant: one process, one loop. Whatever waits, waits in wf_watch_round(), so that signals are passed on at any time.
  */
@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #define WF_WATCH_MS 1000000LL
@@ -22,6 +23,8 @@
 #define WF_WATCH_NEVER INT64_MAX
 #define WF_WATCH_TAIL_BYTES (64u << 10) /* of standard error that are kept */
 #define WF_WATCH_RESTARTS_MAX 1000
+
+struct sockaddr_un;
 
 /* What one look from outside found. */
 struct wf_watch_look {
@@ -77,6 +80,11 @@ struct wf_watch {
 	int dying_folder;              /* where its dump is; -1: not dumped */
 	char dying_saved[300];
 	int nr_dying_dumps;
+	/* the service manager */
+	int notify,
+		to_manager; /* sockets: the program's messages, and where they go; -1: there is no manager */
+	struct sockaddr_un *manager;
+	socklen_t manager_bytes;
 };
 
 /* An event that is told and saved. */
@@ -160,6 +168,17 @@ int wf_watch_door_signal(const struct wf_watch *w);
 void wf_watch_door_release(struct wf_watch *w);
 /* For the next child. */
 void wf_watch_door_reset(struct wf_watch *w);
+
+/* --- notify.c --- */
+
+/* If a service manager wants to hear from us: its NOTIFY_SOCKET is taken, and the children are given one of ours. */
+void wf_watch_notify_open(struct wf_watch *w);
+/* In the child: the manager's WATCHDOG_PID means it. */
+void wf_watch_notify_give(pid_t parent);
+/* Pass on what has come. */
+void wf_watch_notify_pass(const struct wf_watch *w);
+/* The next program takes its time to say that itself. */
+void wf_watch_notify_alive(const struct wf_watch *w);
 
 /* --- supervise.c, foreign.c --- */
 
