@@ -73,7 +73,7 @@ void wf_advice_preemption(const struct wf_machine *m, const struct wf_signs *s,
 	strcpy(out->value, "none or voluntary");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strstr(version, names[i])) {
-			strcpy(out->value, names[i]);
+			snprintf(out->value, sizeof(out->value), "%s", names[i]);
 			return;
 		}
 	}
