@@ -143,6 +143,7 @@ print(os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_PID"], os.getpid(), flus
 input()
 if os.fork() == 0:
     s.send(b"STATUS=a child")
+    input()  # nobody knows whose child it was when it is gone
     os._exit(0)
 os.wait()
 s.send(b"STOPPING=1")
@@ -164,6 +165,8 @@ s.send(b"STOPPING=1")
         p.stdin.write("go\n")
         p.stdin.flush()
         self.assertEqual(manager.recv(4096), b"STATUS=a child")
+        p.stdin.write("go\n")
+        p.stdin.flush()
         self.assertEqual(manager.recv(4096), b"STOPPING=1")
         self.assertEqual(self.end(p)[0], 0)
 
