@@ -96,7 +96,7 @@ static long change_all(const struct wf_frame *f)
 
 	wf_call_enter(false);
 	lx_everybody_lock();
-	/* Who sends 33 by himself has libc's handler make its last call once more: what comes next is no part of that. */
+	/* A thread that sends 33 by itself has libc's handler make its last call once more: the next call is no part of that. */
 	if (change.is_made && is_same(&call, &change.call)) {
 		ret = lx_everybody_answer_of(change.seq, change.ret);
 	} else {

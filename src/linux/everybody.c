@@ -118,7 +118,7 @@ static void check_answer(const struct wf_kthread *k, long ret, uint32_t revivals
 	if (wf_load_acquire(&k->tid) <= 0 || !is_like_all(k) ||
 	    wf_load_acquire(&k->request_ret) == ret)
 		return;
-	/* What we have read is of one kernel thread only if none came back meanwhile. Else the round is repeated. */
+	/* The reading is of one kernel thread only if none came back meanwhile. Else the round is repeated. */
 	if (wf_load_seq_cst(&wf_rt.revivals) != revivals)
 		return;
 	request.is_unlike = true;

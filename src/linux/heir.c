@@ -81,8 +81,8 @@ static struct {
 /* --- the heir itself --- */
 
 /*
- * Who has not CAP_SYS_PTRACE may look into a process only if his user and group are all of its users and groups: nobody's
- * are, when those differ.
+ * A caller without CAP_SYS_PTRACE may look into a process only if its own user and group are all of that one's users and
+ * groups: nobody's are, when those differ.
  */
 static bool is_out_of_reach(void)
 {
@@ -269,7 +269,7 @@ static long link_of(const char *path, char text[64])
 }
 
 /*
- * What the door makes would be the first process of another namespace, in place of the program's child. The kernel shows
+ * A process that the door makes would be the first process of another namespace, in place of the program's child. The kernel shows
  * none that has no process yet.
  */
 static bool is_parent_elsewhere(void)
@@ -461,7 +461,7 @@ bool lx_heir_is(int pid)
 	return pid && pid == wf_load_acquire(&heir.child);
 }
 
-/* What the program made with another signal than SIGCHLD looks like the heir, and may be there still. */
+/* A child that the program made with another signal than SIGCHLD looks like the heir, and may be there still. */
 bool lx_heir_is_only_child(int options)
 {
 	const int all = WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT;

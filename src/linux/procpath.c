@@ -6,8 +6,8 @@
  * the same for all threads of a process, or belongs to the kernel thread: the path is turned into that of the
  * thread's own kernel thread when it is bound, else of one that all share.
  *
- * What only a thread itself may write (its security label, who logged in) stays with its kernel thread: who opens such a
- * file of his own to write is bound first. Nobody's kernel thread must be taken for another thread's there.
+ * A file that only the thread itself may write (its security label, who logged in) is its kernel thread's: a thread that
+ * opens such a file of its own to write is bound first. Nobody's kernel thread must be taken for another thread's there.
  */
 #include "linux/procpath.h"
 #include "linux/bind.h"

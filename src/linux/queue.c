@@ -23,7 +23,7 @@
  * of ours asks, those that are parked go over, and it waits until the kernel has them.
  *
  * Nobody is missed: a reader is on the list before it looks at nr_asking, under the lock, and before it looks at the text.
- * Who asks has counted itself, under the lock, before it walks the list, and leaves when the text tells of it.
+ * The thread that asks has counted itself, under the lock, before it walks the list, and leaves when the text tells of it.
  */
 struct reader {
 	struct wf_list link;

@@ -161,7 +161,7 @@ static void print_verdict(const struct wf_compare *c)
 	       count_text(threads[0], weft), weft == 1 ? "" : "s", count_text(threads[1], native));
 }
 
-/* What makes the figures less than they look. */
+/* Reasons why the figures say less than they seem to. */
 static void print_doubts(const struct wf_compare *c)
 {
 	static const int judged[] = { WF_COMPARE_CPU, WF_COMPARE_WALL };

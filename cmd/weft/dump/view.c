@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a snapshot means, in words; see view.h. */
+/* The meaning of a snapshot, in words; see view.h. */
 #include "dump/view.h"
 
 #include <stdio.h>

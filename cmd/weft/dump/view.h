@@ -20,7 +20,7 @@ struct wf_dump_view {
 	bool has_no_stacks; /* libdw could not be loaded */
 };
 
-/* What of its budget the dump used up, so that something is missing; NULL: nothing. */
+/* The part of its budget that the dump used up, so that something is missing; NULL: none. */
 const char *wf_view_spent(const struct wf_target *t);
 /* Seconds since the process began; < 0: unknown. */
 double wf_view_uptime(const struct wf_target *t);

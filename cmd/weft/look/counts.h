@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the runtime counts, in words.
+ * The runtime's counters, in words.
  *
  * Used by: openmetrics.c, top_show.c. Invariant: the order is that of wf_threads.count.
  */

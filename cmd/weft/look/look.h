@@ -21,7 +21,7 @@ struct wf_look {
 		started; /* in the kernel's ticks since it began: a process ID alone may be another one's */
 };
 
-/* What /proc says. */
+/* Figures from /proc. */
 struct wf_look_kernel {
 	double age_s, cpu_s;
 	double began_s; /* since the epoch */

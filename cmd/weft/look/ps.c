@@ -89,7 +89,7 @@ static bool take_row(struct row *r, const struct wf_find_process *p)
 	else
 		wf_text_clean(r->why, sizeof(r->why), l.target.error);
 	wf_look_done(&l);
-	/* What was found wrong with one that has ended is of no interest. */
+	/* Nobody wants to hear of faults in one that has ended. */
 	return wf_look_kernel(p->pid, &r->kernel);
 }
 

@@ -162,7 +162,7 @@ static void answer(int fd, const char *status, const char *type, const char *tex
 
 	send_all(fd, head, (size_t)len, until);
 	send_all(fd, text, bytes, until);
-	/* What was not read yet would make a reset of the close, and the answer might be lost. */
+	/* The kernel makes a reset of the close where something was not read yet; the answer might be lost. */
 	(void)shutdown(fd, SHUT_WR);
 	while (wait_for(fd, POLLIN, until) && recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0)
 		;

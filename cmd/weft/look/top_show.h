@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What `weft top` found, as text or as a line of JSON.
+ * The findings of `weft top`, as text or as a line of JSON.
  *
  * Used by: top.c. Invariant: every name from the target passes through text.h.
  */

@@ -65,7 +65,7 @@ struct wf_dump_event {
 	int kernel_tid;
 };
 
-/* What the runtime counts, in this order from WF_L_C_SWITCHES on. */
+/* The runtime's counters, in this order from WF_L_C_SWITCHES on. */
 #define WF_NR_COUNTS (WF_L_C_RESTS - WF_L_C_SWITCHES + 1)
 
 struct wf_threads {
