@@ -447,7 +447,7 @@ static void read_clocksource(const struct wf_machine *m, struct wf_checks_findin
 const struct wf_check wf_checks[] = {
 	{ "library", "library to preload", WF_CHECKS_FAIL,
 	  "weft run names this library in LD_PRELOAD. It is looked for at WEFT_LIBRARY, then beside\n"
-	  "the command: ../lib/weft, ../lib/x86_64-linux-gnu/weft, ../lib64/weft, or a build tree.",
+	  "the command: ../lib, ../lib/x86_64-linux-gnu, ../lib64, or a build tree.",
 	  read_library },
 	{ "kernel", "kernel", WF_CHECKS_FAIL,
 	  "weft needs the FSGSBASE instructions, which Linux allows since 5.9. Later kernels add time-outs\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Finds libweft-run.so.
+ * Finds libweft.so.0.
  *
  * Called by: run.c, checks.c. Invariant: what is returned can be preloaded. The dynamic loader itself only
  * prints a warning about a preload that it cannot load, and then runs the program without it.
@@ -18,13 +18,13 @@
 #include "binary.h"
 #include "inspect.h"
 
-#define LIBRARY "libweft-run.so"
+#define LIBRARY "libweft.so.0"
 
 /* Installed (flat, then multiarch and lib64), build tree. */
 static const char *const places[] = {
-	"../lib/weft",
-	"../lib/x86_64-linux-gnu/weft",
-	"../lib64/weft",
+	"../lib",
+	"../lib/x86_64-linux-gnu",
+	"../lib64",
 	"../../src",
 };
 

@@ -164,7 +164,7 @@ bool wf_symbols_find(uintptr_t addr, bool may_ask, struct wf_symbol *out)
 
 	*out = (struct wf_symbol){ .offset = addr };
 	if (wf_in_own_text(addr)) {
-		copy_name(out->module, (uintptr_t) "libweft-run.so");
+		copy_name(out->module, (uintptr_t) "libweft.so.0");
 		out->offset = addr - (uintptr_t)__ehdr_start;
 		return true;
 	}

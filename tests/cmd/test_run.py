@@ -304,18 +304,18 @@ class Library(CommandTest):
             weft = f.read()
         with open(self.library, "rb") as f:
             library = f.read()
-        for bin_dir, lib_dir in (("bin", "lib/weft"), ("bin", "lib/x86_64-linux-gnu/weft"),
-                                 ("bin", "lib64/weft"), ("cmd/weft", "src")):
+        for bin_dir, lib_dir in (("bin", "lib"), ("bin", "lib/x86_64-linux-gnu"),
+                                 ("bin", "lib64"), ("cmd/weft", "src")):
             prefix = lib_dir.replace("/", "_")
             for d in (bin_dir, lib_dir):
                 os.makedirs(self.path(f"{prefix}/{d}"))
             command = self.write(f"{prefix}/{bin_dir}/weft", weft)
-            self.write(f"{prefix}/{lib_dir}/libweft-run.so", library)
+            self.write(f"{prefix}/{lib_dir}/libweft.so.0", library)
             done = subprocess.run([command, "run", "sh", "-c", 'echo "$LD_PRELOAD"'],
                                   env=self.environment(WEFT_LIBRARY=None), capture_output=True,
                                   check=False)
             self.assertEqual(done.stdout.decode().strip(),
-                             os.path.realpath(self.path(f"{prefix}/{lib_dir}/libweft-run.so")))
+                             os.path.realpath(self.path(f"{prefix}/{lib_dir}/libweft.so.0")))
 
 
 if __name__ == "__main__":

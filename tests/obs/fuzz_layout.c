@@ -308,7 +308,7 @@ static bool look(uint64_t reads)
 {
 	struct wf_target_map map = { .start = BASE,
 				     .end = BASE + sizeof(image),
-				     .path = (char *)"/x/libweft-run.so" };
+				     .path = (char *)"/x/libweft.so.0" };
 	struct wf_target_lwp lwps[2] = {
 		{ .tid = 500, .inner_tid = 500, .regs = { .known = 0x1ffff }, .call = 3 },
 		{ .tid = 501, .inner_tid = 501, .regs = { .known = 0x1ffff }, .call = -1 },

@@ -57,7 +57,7 @@ class Elsewhere(ObsTest):
         """The victim and weft's library, copied to a folder that can go away."""
         where = self.directory()
         os.chmod(where, 0o755)
-        program, library = os.path.join(where, "waiters"), os.path.join(where, "libweft-run.so")
+        program, library = os.path.join(where, "waiters"), os.path.join(where, "libweft.so.0")
         shutil.copy(obstest.WAITERS, program)
         shutil.copy(os.environ["WEFT_LIBRARY"], library)
         return program, library
@@ -138,7 +138,7 @@ class Elsewhere(ObsTest):
         prefix = ["unshare", "-pfm", "--mount-proc", "--kill-child", "sh", "-c", script, "-"]
         if subprocess.run(["unshare", "-pfm", "--mount-proc", "true"], capture_output=True, check=False).returncode:
             self.skipTest("no namespaces here")
-        outer = self.victim_at(program, f"{where}/libweft-run.so", prefix, f"{where}/in/waiters")
+        outer = self.victim_at(program, f"{where}/libweft.so.0", prefix, f"{where}/in/waiters")
         with open(f"/proc/{outer}/task/{outer}/children", encoding="ascii") as f:
             pid = int(f.read().split()[0])
         self.assertFalse(os.path.exists(f"{where}/in/waiters"))

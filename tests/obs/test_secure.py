@@ -36,7 +36,7 @@ class Secure(ObsTest):
         self.addCleanup(shutil.rmtree, self.dir)
         os.chmod(self.dir, 0o755)
         self.program = os.path.join(self.dir, "program")
-        library = shutil.copy(LIBRARY, os.path.join(self.dir, "libweft-run.so"))
+        library = shutil.copy(LIBRARY, os.path.join(self.dir, "libweft.so.0"))
         os.chmod(library, 0o755)
         subprocess.run([*CC, "-x", "c", "-", "-o", self.program, "-pthread", "-Wl,--no-as-needed",
                         f"-Wl,-rpath,{self.dir}", "-x", "none", library], input=PROGRAM, text=True, check=True)
