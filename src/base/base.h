@@ -22,6 +22,7 @@
 #define WF_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #define WF_ALIGNED(n) __attribute__((aligned(n)))
 #define WF_HIDDEN __attribute__((visibility("hidden")))
+#define WF_WEAK __attribute__((weak))
 #define WF_EXPORT __attribute__((visibility("default"), used))
 
 /* The function may park: never keep the result of wf_self() or a worker pointer across a call of it. */

@@ -23,6 +23,8 @@
 
 /* Defined by the linker: the whole text of the object that the runtime is linked into. */
 extern char __ehdr_start[] WF_HIDDEN, etext[] WF_HIDDEN;
+/* Within it: functions of the public interface, which are as the program's code; native/face.h. */
+extern char __start_weft_face[] WF_HIDDEN WF_WEAK, __stop_weft_face[] WF_HIDDEN WF_WEAK;
 
 #define RESUME_STACK_BYTES 2048 /* C code runs here between the switch and rt_sigreturn */
 
@@ -35,7 +37,8 @@ struct save_area {
 
 bool wf_in_own_text(uintptr_t rip)
 {
-	return rip >= (uintptr_t)__ehdr_start && rip < (uintptr_t)etext;
+	return rip >= (uintptr_t)__ehdr_start && rip < (uintptr_t)etext &&
+	       !(rip >= (uintptr_t)__start_weft_face && rip < (uintptr_t)__stop_weft_face);
 }
 
 /*

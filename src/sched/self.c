@@ -57,6 +57,15 @@ struct wf_kthread *wf_self_come_in(void)
 	return k;
 }
 
+struct wf_thread *wf_self_find(void)
+{
+	struct wf_kthread *k = wf_self_come_in();
+	struct wf_thread *self = k ? k->cur : NULL;
+
+	wf_self_leave(self);
+	return self;
+}
+
 /*
  * What is interrupted goes on with what it had there, unless it was sent back to where the runtime looks at the attention
  * word, in code of its own. If the thread was preempted, whoever resumes it sees to that instead.

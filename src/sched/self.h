@@ -13,6 +13,8 @@
 #ifndef WF_SCHED_SELF_H
 #define WF_SCHED_SELF_H
 
+#include "arch/arch.h"
+#include "arch/x86_64/offsets.h"
 #include "sched/worker.h"
 
 /*
@@ -24,5 +26,24 @@ struct wf_kthread *wf_self_come_in(void);
 /* A signal handler of ours, which the kernel may have called anywhere. */
 void wf_self_handle(void (*handler)(int sig, void *info, void *context), int sig, void *info,
 		    void *context);
+
+/* The thread that we are, whatever the base register holds; NULL on a kernel thread that is not weft's. */
+struct wf_thread *wf_self_find(void);
+
+/*
+ * Both ends of a function of the runtime that the program has called, not the gate. self: what wf_self_find() says, which stays
+ * right across parks. The caller looks at the attention word afterwards, in code that is not the runtime's own; see native/face.h.
+ */
+WF_INLINE void wf_self_enter(const struct wf_thread *self)
+{
+	if (WF_UNLIKELY(wf_load_acquire(&wf_arch_gate_on) == WF_GATE_SHARED) && self)
+		(void)wf_self_come_in();
+}
+
+WF_INLINE void wf_self_leave(const struct wf_thread *self)
+{
+	if (WF_UNLIKELY(wf_load_acquire(&wf_arch_gate_on) == WF_GATE_SHARED) && self)
+		wf_arch_set_base(self->user_base);
+}
 
 #endif

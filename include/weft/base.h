@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all headers of libweft share: how time is told, and how functions report.
+ *
+ * Time is in nanoseconds of CLOCK_MONOTONIC. A function that waits takes an absolute deadline, `until`, which the scopes of the
+ * thread shorten. In the past it means one attempt and no wait. WEFT_NEVER: as long as it takes. In a structure 0 means none.
+ *
+ * Functions return 0 or a count, else -Exxx, and do not set errno; outputs are untouched on error. A mistake of the caller (a
+ * thread joined twice, a channel freed under its waiters) ends the process with abort() and one line that says which.
+ * Structures are valid when zeroed. Names are borrowed: they must live as long as what they name.
+ */
+#ifndef WEFT_BASE_H
+#define WEFT_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define WEFT_BEGIN extern "C" {
+#define WEFT_END }
+#else
+#define WEFT_BEGIN
+#define WEFT_END
+#endif
+
+/* Exported; everything else of the library is hidden. */
+#define WEFT_API __attribute__((visibility("default")))
+
+typedef int64_t weft_time;
+
+#define WEFT_NEVER INT64_MAX
+#define WEFT_NOW ((weft_time)1) /* long past: try, do not wait */
+
+#define WEFT_US ((weft_time)1000)
+#define WEFT_MS (1000 * WEFT_US)
+#define WEFT_SEC (1000 * WEFT_MS)
+
+#endif
