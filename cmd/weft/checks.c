@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -444,6 +445,30 @@ static void read_clocksource(const struct wf_machine *m, struct wf_checks_findin
 	advise(f, "reading the time takes a system call or slow hardware; tsc is wanted");
 }
 
+static void read_lock_fence(const struct wf_machine *m, struct wf_checks_finding *f)
+{
+	char vendor[64], family[16], model[16], name[128] = "";
+	long number;
+
+	if (!wf_machine_cpu_says(m, "vendor_id", vendor, sizeof(vendor)) ||
+	    !wf_machine_cpu_says(m, "cpu family", family, sizeof(family)) ||
+	    !wf_machine_cpu_says(m, "model", model, sizeof(model))) {
+		unreadable(f, "/proc/cpuinfo");
+		return;
+	}
+	(void)wf_machine_cpu_says(m, "model name", name, sizeof(name));
+	number = strtol(model, NULL, 10);
+	if (strcmp(vendor, "AuthenticAMD") != 0 || strcmp(family, "15") != 0 || number < 32 ||
+	    number > 63) {
+		found(f, WF_CHECKS_OK, "yes");
+		return;
+	}
+	found(f, WF_CHECKS_FAIL, "no: %s", *name ? name : "an Opteron of revision E");
+	advise(f,
+	       "erratum 147: locks of any program without a fence behind each may fail here, once in a "
+	       "long while, and lose data; replace this processor");
+}
+
 const struct wf_check wf_checks[] = {
 	{ "library", "library to preload", WF_CHECKS_FAIL,
 	  "weft run names this library in LD_PRELOAD. It is looked for at WEFT_LIBRARY, then beside\n"
@@ -459,6 +484,11 @@ const struct wf_check wf_checks[] = {
 	  "GS. The FSGSBASE instructions write both without a system call; without them programs run on\n"
 	  "plain NPTL. Bit 1 of AT_HWCAP2 tells.",
 	  read_fsgsbase },
+	{ "lock-fence", "locked instructions are fences", WF_CHECKS_FAIL,
+	  "On AMD's Opterons and Athlons 64 of revision E (family 15, models 32 to 63) a load may be done\n"
+	  "before the locked instruction in front of it: erratum 147. The locks of libweft have a fence\n"
+	  "more there; those of libc and of the program have none.",
+	  read_lock_fence },
 	{ "guard", "MADV_GUARD_INSTALL", WF_CHECKS_WARN,
 	  "A guard page below each stack catches overflows. Since Linux 6.13 a guard takes no mapping\n"
 	  "of its own, so a million guarded stacks fit into a few mappings.",

@@ -117,6 +117,26 @@ static const char *take_limit(const char *text, long long *out)
 	return end == text ? NULL : end;
 }
 
+bool wf_machine_cpu_says(const struct wf_machine *m, const char *name, char *out, size_t bytes)
+{
+	const size_t len = strlen(name);
+	char text[16384];
+	const char *end;
+
+	if (wf_machine_read(m, "/proc/cpuinfo", text, sizeof(text)) < 0)
+		return false;
+	end = strstr(text, "\n\n");
+	for (const char *line = text; line && (!end || line < end); line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) != 0 || !strchr("\t:", line[len]))
+			continue;
+		line += len + strspn(line + len, "\t: ");
+		snprintf(out, bytes, "%.*s", (int)strcspn(line, "\n"), line);
+		return true;
+	}
+	return false;
+}
+
 bool wf_machine_limit(const struct wf_machine *m, const char *name, long long *out_soft,
 		      long long *out_hard)
 {

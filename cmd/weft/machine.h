@@ -38,6 +38,9 @@ bool wf_machine_auxv(const struct wf_machine *m, uint64_t type, uint64_t *out);
 bool wf_machine_limit(const struct wf_machine *m, const char *name, long long *out_soft,
 		      long long *out_hard);
 
+/* The value of a line "name : value" of the first processor in /proc/cpuinfo. */
+bool wf_machine_cpu_says(const struct wf_machine *m, const char *name, char *out, size_t bytes);
+
 /* CPUs that the affinity mask allows; 0 if that cannot be read. */
 unsigned int wf_machine_cpus(const struct wf_machine *m);
 

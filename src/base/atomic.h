@@ -47,5 +47,20 @@
 #define wf_fence_seq_cst(p) ((void)(p), __atomic_thread_fence(__ATOMIC_SEQ_CST))
 #endif
 
+/*
+ * Right after an exchange that takes a lock: three bytes that do nothing, and a fence on processors whose locked instructions
+ * do not order what follows; arch/x86_64/erratum.c puts it there. The section lists the places.
+ */
+#if defined(__x86_64__)
+#define wf_lock_taken()                                                                            \
+	__asm__ volatile("1: .byte 0x0f, 0x1f, 0x00\n\t"                                           \
+			 ".pushsection weft_fences, \"a\"\n\t"                                     \
+			 ".long 1b - .\n\t"                                                        \
+			 ".popsection" ::                                                          \
+				 : "memory")
+#else
+#define wf_lock_taken() ((void)0)
+#endif
+
 #endif
 #endif

@@ -19,13 +19,18 @@ void wf_spin_lock_slow(struct wf_spin *s);
 
 WF_INLINE bool wf_spin_trylock(struct wf_spin *s)
 {
-	return !wf_load_relaxed(&s->held) && !wf_exchange(&s->held, 1u);
+	if (wf_load_relaxed(&s->held) || wf_exchange(&s->held, 1u))
+		return false;
+	wf_lock_taken();
+	return true;
 }
 
 WF_INLINE void wf_spin_lock(struct wf_spin *s)
 {
 	if (WF_UNLIKELY(wf_exchange(&s->held, 1u)))
 		wf_spin_lock_slow(s);
+	else
+		wf_lock_taken();
 }
 
 /* The release pairs with the exchange of the next holder. */

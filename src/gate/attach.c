@@ -11,6 +11,7 @@
  * says why.
  */
 #include "arch/x86_64/cpu.h"
+#include "arch/x86_64/erratum.h"
 #include "base/fmt.h"
 #include "gate/children.h"
 #include "gate/env.h"
@@ -284,6 +285,11 @@ __attribute__((constructor)) static void attach(int argc, char **argv, char **en
 		leave_alone();
 		return;
 	}
+	/* Asking the processor is slow; those that it concerns have not got the one, either. */
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) && wf_erratum_is_here() &&
+	    wf_erratum_fence_locks() < 0)
+		wf_say("locks lack a fence that this processor needs (erratum 147): ",
+		       "the text of libweft may not be written", NULL);
 	is_secure = getauxval(AT_SECURE);
 	if (!is_secure)
 		wf_env_restore(envp, "GLIBC_TUNABLES");

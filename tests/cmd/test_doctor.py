@@ -19,6 +19,7 @@ Max address space         {addresses}            unlimited            bytes
 """
 V1 = "30 20 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
 V2 = "31 20 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+CPU = "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {name}\n\n"
 
 
 class Doctor(CommandTest):
@@ -34,6 +35,7 @@ class Doctor(CommandTest):
             "proc/sys/kernel/pid_max": "4194304\n",
             "proc/sys/kernel/threads-max": "100000\n",
             "proc/sys/vm/max_map_count": "65530\n",
+            "proc/cpuinfo": CPU.format(vendor="GenuineIntel", family=6, model=33, name="of some kind"),
             "proc/self/auxv": auxv,
             "proc/self/limits": LIMITS.format(nproc=20000, nofile=100000, hard=200000, addresses="unlimited"),
             "proc/self/status": "Name:\tweft\nSeccomp:\t0\nCpus_allowed_list:\t0-3,8\n",
@@ -204,6 +206,17 @@ class Doctor(CommandTest):
         status = "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\nCpus_allowed_list:\t0\n"
         self.assertEqual(self.find("seccomp", **{"proc/self/status": status}),
                          ("warn", "mode 2, 3 filters"))
+
+    def test_an_opteron_of_revision_e_is_told_loudly(self):
+        def look(vendor, family, model):
+            return self.find("lock-fence", **{"proc/cpuinfo": CPU.format(
+                vendor=vendor, family=family, model=model, name="Dual Core AMD Opteron(tm) Processor 280")})
+
+        self.assertEqual(look("AuthenticAMD", 15, 33), ("fail", "no: Dual Core AMD Opteron(tm) Processor 280"))
+        self.assertEqual(look("AuthenticAMD", 15, 31)[0], "ok")
+        self.assertEqual(look("AuthenticAMD", 15, 65)[0], "ok")     # revision F, as it was sold
+        self.assertEqual(look("AuthenticAMD", 16, 33)[0], "ok")
+        self.assertEqual(look("GenuineIntel", 15, 33)[0], "ok")
 
     def test_clocksource(self):
         name = "sys/devices/system/clocksource/clocksource0/current_clocksource"

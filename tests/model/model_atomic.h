@@ -80,4 +80,6 @@ void model_tear(const char *func, const char *op);
 
 #define wf_fence_seq_cst(p) ((void)(p), model_fence(__func__))
 
+#define wf_lock_taken() ((void)0)
+
 #endif

@@ -20,32 +20,14 @@ static const struct {
 /* Family 6: Xeon 5100, 5300, 7300; 5200, 5400; 7400. */
 static const long models[] = { 15, 23, 29 };
 
-/* The text behind "name\t: " in the first paragraph of /proc/cpuinfo. */
-static bool cpu_says(const char *text, const char *name, char *out, size_t bytes)
-{
-	const char *end = strstr(text, "\n\n");
-	size_t len = strlen(name);
-
-	for (const char *line = text; line && (!end || line < end); line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, len) != 0 || !strchr("\t:", line[len]))
-			continue;
-		line += len + strspn(line + len, "\t: ");
-		snprintf(out, bytes, "%.*s", (int)strcspn(line, "\n"), line);
-		return true;
-	}
-	return false;
-}
-
 static bool is_fitting_cpu(const struct wf_machine *m)
 {
-	char text[16384], vendor[64], family[16], model[16], flags[8192], padded[8200];
+	char vendor[64], family[16], model[16], flags[8192], padded[8200];
 
-	if (wf_machine_read(m, "/proc/cpuinfo", text, sizeof(text)) < 0 ||
-	    !cpu_says(text, "vendor_id", vendor, sizeof(vendor)) ||
-	    !cpu_says(text, "cpu family", family, sizeof(family)) ||
-	    !cpu_says(text, "model", model, sizeof(model)) ||
-	    !cpu_says(text, "flags", flags, sizeof(flags)))
+	if (!wf_machine_cpu_says(m, "vendor_id", vendor, sizeof(vendor)) ||
+	    !wf_machine_cpu_says(m, "cpu family", family, sizeof(family)) ||
+	    !wf_machine_cpu_says(m, "model", model, sizeof(model)) ||
+	    !wf_machine_cpu_says(m, "flags", flags, sizeof(flags)))
 		return false;
 	snprintf(padded, sizeof(padded), " %s ", flags);
 	if (strcmp(vendor, "GenuineIntel") != 0 || strcmp(family, "6") != 0 ||
