@@ -61,11 +61,17 @@ static int exit_code_of(enum wf_checks_level worst)
 static void print_text(const struct wf_check *c, const struct wf_checks_finding *f)
 {
 	char value[sizeof(f->value)], advice[sizeof(f->advice)];
+	static const enum wf_text_tone tones[] = {
+		[WF_CHECKS_OK] = WF_TEXT_GOOD,
+		[WF_CHECKS_SKIPPED] = WF_TEXT_PLAIN,
+		[WF_CHECKS_WARN] = WF_TEXT_DOUBT,
+		[WF_CHECKS_FAIL] = WF_TEXT_BAD,
+	};
 
 	/* Capitals, so that a failure stands out in a terminal without colours. */
-	printf("%-4s  %-12s  %-26s  %s\n",
-	       f->level == WF_CHECKS_FAIL ? "FAIL" : wf_checks_level_name(f->level), c->id,
-	       c->title, wf_text_clean(value, sizeof(value), f->value));
+	printf("%s%-4s%s  %-12s  %-26s  %s\n", wf_text_tone(tones[f->level]),
+	       f->level == WF_CHECKS_FAIL ? "FAIL" : wf_checks_level_name(f->level),
+	       wf_text_plain(), c->id, c->title, wf_text_clean(value, sizeof(value), f->value));
 	if (f->advice[0] && f->level != WF_CHECKS_SKIPPED)
 		printf("      %-12s  %s\n", "", wf_text_clean(advice, sizeof(advice), f->advice));
 }

@@ -10,7 +10,9 @@
 #include "text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Length of the UTF-8 sequence at s (1 to 4), 0 if it is none. NUL ends any sequence early. */
 static size_t sequence_length(const unsigned char *s)
@@ -94,6 +96,35 @@ static void write_string(FILE *out, const char *value)
 		s += len;
 	}
 	putc_unlocked('"', out);
+}
+
+static bool is_colored(void)
+{
+	static int known; /* 0: not asked yet */
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (!known)
+		known = isatty(STDOUT_FILENO) && !(no && *no) && term && *term &&
+					strcmp(term, "dumb") != 0
+				? 1
+				: -1;
+	return known > 0;
+}
+
+const char *wf_text_tone(enum wf_text_tone tone)
+{
+	static const char *const codes[] = {
+		[WF_TEXT_PLAIN] = "",         [WF_TEXT_GOOD] = "\033[32m",
+		[WF_TEXT_DOUBT] = "\033[33m", [WF_TEXT_BAD] = "\033[1;31m",
+		[WF_TEXT_STRONG] = "\033[1m",
+	};
+
+	return is_colored() ? codes[tone] : "";
+}
+
+const char *wf_text_plain(void)
+{
+	return is_colored() ? "\033[0m" : "";
 }
 
 static void start_member(struct wf_text_json *j, const char *name)

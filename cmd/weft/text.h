@@ -17,6 +17,21 @@
 char *wf_text_clean(char *out, size_t bytes, const char *from);
 
 /*
+ * Colour: what to print in front of words of that tone, and behind them. Empty unless standard output is a terminal, TERM
+ * knows escapes and NO_COLOR is not set; nothing that matters is told by colour alone.
+ */
+enum wf_text_tone {
+	WF_TEXT_PLAIN,
+	WF_TEXT_GOOD,
+	WF_TEXT_DOUBT,
+	WF_TEXT_BAD,
+	WF_TEXT_STRONG
+};
+
+const char *wf_text_tone(enum wf_text_tone tone);
+const char *wf_text_plain(void);
+
+/*
  * A JSON document written front to back. The caller keeps begin and end in pairs; the writer puts
  * commas and line ends. A name is NULL inside an array.
  */

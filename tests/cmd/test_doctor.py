@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import pty
 import struct
 import subprocess
 import unittest
@@ -217,6 +218,32 @@ class Doctor(CommandTest):
         self.assertEqual(look("AuthenticAMD", 15, 65)[0], "ok")     # revision F, as it was sold
         self.assertEqual(look("AuthenticAMD", 16, 33)[0], "ok")
         self.assertEqual(look("GenuineIntel", 15, 33)[0], "ok")
+
+    def test_colour_is_for_terminals_that_want_it(self):
+        root = self.machine(**{"proc/sys/kernel/osrelease": "4.4.0\n"})
+
+        def on_terminal(**changes):
+            """All that the command writes on a terminal of its own."""
+            shown, terminal = pty.openpty()
+            with subprocess.Popen([WEFT, "doctor", "--root", root], stdout=terminal, stdin=subprocess.DEVNULL,
+                                  env=self.environment(TERM="xterm", NO_COLOR=None) | changes) as weft:
+                os.close(terminal)
+                text = b""
+                try:
+                    while more := os.read(shown, 65536):
+                        text += more
+                except OSError:         # the other side is closed
+                    pass
+                os.close(shown)
+                self.assertEqual(weft.wait(), 2)
+            return text
+
+        self.assertIn(b"\x1b[1;31mFAIL\x1b[0m  kernel", on_terminal())
+        self.assertIn(b"FAIL\x1b", on_terminal(NO_COLOR=""))
+        for changes in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}):
+            self.assertIn(b"FAIL  kernel", on_terminal(**changes))
+            self.assertNotIn(b"\x1b", on_terminal(**changes))
+        self.assertNotIn(b"\x1b", self.weft("doctor", "--root", root, TERM="xterm").stdout)
 
     def test_clocksource(self):
         name = "sys/devices/system/clocksource/clocksource0/current_clocksource"

@@ -157,8 +157,9 @@ static void print_verdict(const struct wf_compare *c)
 	}
 	put_share(cpu, sizeof(cpu), c, WF_COMPARE_CPU, "CPU time");
 	put_share(wall, sizeof(wall), c, WF_COMPARE_WALL, c->load ? "load's time" : "wall time");
-	printf("weft needs %s and %s; %s kernel thread%s instead of %s.\n", cpu, wall,
-	       count_text(threads[0], weft), weft == 1 ? "" : "s", count_text(threads[1], native));
+	printf("%sweft needs %s and %s; %s kernel thread%s instead of %s.%s\n",
+	       wf_text_tone(WF_TEXT_STRONG), cpu, wall, count_text(threads[0], weft),
+	       weft == 1 ? "" : "s", count_text(threads[1], native), wf_text_plain());
 }
 
 /* Reasons why the figures say less than they seem to. */
@@ -196,14 +197,16 @@ static void print_behaviour(const struct wf_compare *c)
 	if (has_same_status(c))
 		printf("%s on both sides", native);
 	else
-		printf("DIFFERENT ENDS: natively %s (%d of %d rounds otherwise), under weft %s (%d)",
-		       native, n->nr_other_status, n->nr_rounds, weft, w->nr_other_status);
+		printf("%sDIFFERENT ENDS%s: natively %s (%d of %d rounds otherwise), under weft %s (%d)",
+		       wf_text_tone(WF_TEXT_BAD), wf_text_plain(), native, n->nr_other_status,
+		       n->nr_rounds, weft, w->nr_other_status);
 	if (c->load)
 		printf(".\n");
 	else if (n->nr_other_output)
 		printf("; the output differs from run to run, also natively.\n");
 	else if (w->nr_other_output)
-		printf("; DIFFERENT OUTPUT in %d of %d rounds under weft.\n", w->nr_other_output,
+		printf("; %sDIFFERENT OUTPUT%s in %d of %d rounds under weft.\n",
+		       wf_text_tone(WF_TEXT_BAD), wf_text_plain(), w->nr_other_output,
 		       w->nr_rounds);
 	else
 		printf("; the same output.\n");

@@ -331,7 +331,7 @@ static void print_circle(const struct wf_dump_thread *const *circle, size_t nr, 
 {
 	const struct wf_dump_view *v = arg;
 
-	printf("\nDEADLOCK of %zu threads:\n", nr);
+	printf("\n%sDEADLOCK of %zu threads:%s\n", wf_text_tone(WF_TEXT_BAD), nr, wf_text_plain());
 	for (size_t i = 0; i < nr; i++) {
 		struct wf_wait_text w;
 		char name[64];

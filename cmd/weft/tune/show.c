@@ -25,7 +25,9 @@ static void show_text(const struct wf_machine *m, const struct wf_knob *k,
 	char clean[WF_TUNE_VALUE], command[512], line[1024];
 	const char *owner = *j->proposal ? wf_judge_owner(m, k) : NULL;
 
-	printf("%-5s  %-14s %-36s %s", level_names[j->level], k->id, k->title,
+	printf("%s%-5s%s  %-14s %-36s %s",
+	       wf_text_tone(j->level == WF_TUNE_WARN ? WF_TEXT_DOUBT : WF_TEXT_PLAIN),
+	       level_names[j->level], wf_text_plain(), k->id, k->title,
 	       wf_text_clean(clean, sizeof(clean), j->value));
 	if (*j->proposal)
 		printf(" -> %s", j->proposal);
