@@ -10,6 +10,7 @@
  * threads pays nothing for them. Whatever is missing leaves the program on plain NPTL, with one line that
  * says why.
  */
+#include "gate/attach.h"
 #include "arch/x86_64/cpu.h"
 #include "arch/x86_64/erratum.h"
 #include "base/fmt.h"
@@ -29,6 +30,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
@@ -272,6 +274,16 @@ static void leave_alone(void)
 static bool is_glibc(void)
 {
 	return dlsym(RTLD_DEFAULT, "_rtld_global_ro") != NULL;
+}
+
+const char *wf_attach_why_not(void)
+{
+	return lx.why_native[0] ? lx.why_native : lx_why_native();
+}
+
+int wf_attach_late(void)
+{
+	return wf_attach_why_not() ? -ENOTSUP : 0;
 }
 
 __attribute__((constructor)) static void attach(int argc, char **argv, char **envp)

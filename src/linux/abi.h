@@ -441,6 +441,8 @@ void lx_share_base(void);
 #define LX_WHY_FILTERED "the program filters its own system calls (seccomp)"
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
+/* What was said there, or NULL. */
+const char *lx_why_native(void);
 /* The program filters its own system calls from now on: none is made for it that it may not expect. */
 void lx_filtered(void);
 /* A program is about to be executed, by f. */

@@ -125,6 +125,11 @@ void lx_stay_native(const char *why)
 	native_why = why;
 }
 
+const char *lx_why_native(void)
+{
+	return native_why;
+}
+
 void lx_filtered(void)
 {
 	lx_config.before_exec = NULL;
@@ -276,9 +281,29 @@ static const char *find_refused_call(void)
 										      : NULL;
 }
 
+/* Of a table that is emptied, why there is nothing in it stays. */
+struct why {
+	char text[sizeof(lx.why_native)];
+};
+
+static struct why keep_why(void)
+{
+	struct why why;
+
+	__builtin_memcpy(why.text, lx.why_native, sizeof(why.text));
+	return why;
+}
+
+static void put_why(const struct why *why)
+{
+	__builtin_memcpy(lx.why_native, why->text, sizeof(why->text));
+}
+
 /* All that was made for the first thread, before anybody else runs. */
 static void take_down(void)
 {
+	const struct why why = keep_why();
+
 	wf_epoll_forget(false);
 	wf_runtime_stop();
 	/* What was done by calls before, and holds still when there is a first thread after all. */
@@ -287,6 +312,7 @@ static void take_down(void)
 		.shares_files = lx.shares_files,
 		.has_clone_child = lx.has_clone_child,
 	};
+	put_why(&why);
 }
 
 static long start(uint64_t mask, uintptr_t base)
@@ -364,6 +390,8 @@ long lx_start(uintptr_t base)
 
 void lx_forget(bool shares_files)
 {
+	const struct why why = keep_why();
+
 	wf_arch_gate_on = WF_GATE_OFF;
 	wf_epoll_forget(shares_files);
 	wf_ring_forget();
@@ -379,5 +407,6 @@ void lx_forget(bool shares_files)
 	lx_config.on_exit = NULL;
 	lx_config.on_death = NULL;
 	lx = (struct lx_process){ .shares_files = shares_files };
+	put_why(&why);
 	wf_runtime_forget();
 }

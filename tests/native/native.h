@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the programs of this folder share. */
+#ifndef WEFT_TESTS_NATIVE_H
+#define WEFT_TESTS_NATIVE_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The test has been told to run with threads of the kernel. */
+static inline bool is_native_run(void)
+{
+	const char *weft = getenv("WEFT");
+
+	return weft && strcmp(weft, "0") == 0;
+}
+
+#endif
