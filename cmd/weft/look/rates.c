@@ -67,23 +67,16 @@ void wf_rates_done(struct wf_rates_look *r)
 	*r = (struct wf_rates_look){ 0 };
 }
 
-/* Rows are read in the order of their addresses. */
-static const struct wf_dump_thread *find(const struct wf_threads *s, const struct wf_dump_thread *d)
+/* Rows are read in the order of their addresses, so *at only grows as d goes on. */
+static const struct wf_dump_thread *find(const struct wf_threads *s, const struct wf_dump_thread *d,
+					 size_t *at)
 {
-	size_t low = 0, high = s->nr_threads;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct wf_dump_thread *x = &s->threads[middle];
-
-		if (x->address == d->address)
-			return x->tid == d->tid ? x : NULL;
-		if (x->address < d->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	while (*at < s->nr_threads && s->threads[*at].address < d->address)
+		(*at)++;
+	if (*at == s->nr_threads || s->threads[*at].address != d->address ||
+	    s->threads[*at].tid != d->tid)
+		return NULL;
+	return &s->threads[*at];
 }
 
 /* CPU time of the kernel thread that carries d, or -1. */
@@ -146,11 +139,11 @@ static int by_key(const void *a, const void *b)
 static void count_states(const struct wf_look *l, const struct wf_threads *s, struct wf_rates *out)
 {
 	for (size_t i = 0; i < s->nr_threads; i++) {
-		const char *state = wf_layout_name(&l->layout, "state", s->threads[i].state);
+		unsigned state = s->threads[i].state;
 
-		if (strcmp(state, "running") == 0)
+		if (state == l->layout.running)
 			out->nr_running++;
-		else if (strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0)
+		else if (state == l->layout.parked || state == l->layout.parking)
 			out->nr_waiting++;
 		else
 			out->nr_ready++;
@@ -162,6 +155,7 @@ void wf_rates_between(const struct wf_look *l, const struct wf_rates_look *from,
 {
 	const struct wf_threads *s = &to->threads;
 	double seconds = to->at_s - from->at_s;
+	size_t at = 0;
 
 	*out = (struct wf_rates){ .interval_s = seconds };
 	if (seconds <= 0)
@@ -172,7 +166,7 @@ void wf_rates_between(const struct wf_look *l, const struct wf_rates_look *from,
 				  seconds;
 	for (size_t i = 0; i < s->nr_threads; i++) {
 		const struct wf_dump_thread *now = &s->threads[i],
-					    *then = find(&from->threads, now);
+					    *then = find(&from->threads, now, &at);
 		double switches = (double)now->nr_switches - (then ? (double)then->nr_switches : 0);
 
 		to->order[i] = i;

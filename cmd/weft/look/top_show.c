@@ -19,9 +19,8 @@ static void show_waits(const struct wf_look *l, const struct wf_threads *s)
 
 	for (size_t i = 0; i < s->nr_threads; i++) {
 		const struct wf_dump_thread *d = &s->threads[i];
-		const char *state = wf_layout_name(&l->layout, "state", d->state);
 
-		if (d->wait_kind < MAX_WAITS && strcmp(state, "running") != 0 &&
+		if (d->wait_kind < MAX_WAITS && d->state != l->layout.running &&
 		    wf_waits_is_waiting(&l->layout, d))
 			nr[d->wait_kind]++;
 	}

@@ -127,6 +127,12 @@ static bool read_values(struct wf_layout *out, const struct wf_target *t,
 		make_plain(out->values[i].set, sizeof(out->values[i].set));
 		make_plain(out->values[i].name, sizeof(out->values[i].name));
 	}
+	out->running = wf_layout_value(out, "state", "running", UINT64_MAX);
+	out->ready = wf_layout_value(out, "state", "ready", UINT64_MAX);
+	out->parking = wf_layout_value(out, "state", "parking", UINT64_MAX);
+	out->parked = wf_layout_value(out, "state", "parked", UINT64_MAX);
+	out->waits_futex = wf_layout_value(out, "wait", "futex", UINT64_MAX);
+	out->waits_call = wf_layout_value(out, "wait", "call", UINT64_MAX);
 	return true;
 }
 

@@ -8,17 +8,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "calls.h"
 
 #define SIG_UNBLOCKABLE (1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1))
 #define MAX_SOCKETS 200000u
+#define NR_MUTEXES 512u
 #define MAX_SINCE_S 3.2e9 /* a century: what is longer is a torn read */
 
 struct wait_socket {
 	unsigned long inode;
 	char text[160];
+};
+
+/* A mutex that was looked at: thousands may wait for the same. */
+struct wait_mutex {
+	uint64_t address; /* 0: none */
+	const struct wf_dump_thread *owner;
 };
 
 struct wf_waits {
@@ -29,41 +37,11 @@ struct wf_waits {
 	struct wait_socket *sockets; /* by inode */
 	size_t nr_sockets;
 	bool has_sockets;
-	size_t *by_tid;       /* index of threads, sorted by tid */
-	size_t *by_child_tid; /* ... by child_tid */
+	uint64_t factor; /* odd, and unknown to the target */
+	size_t mask;
+	uint32_t *by_tid, *by_child_tid; /* open tables of places in threads, plus one; 0: empty */
+	struct wait_mutex mutexes[NR_MUTEXES];
 };
-
-static const struct wf_threads
-	*sort_threads; /* qsort() has no argument for it; the command has one thread */
-
-static int by_tid(const void *a, const void *b)
-{
-	int64_t x = sort_threads->threads[*(const size_t *)a].tid;
-	int64_t y = sort_threads->threads[*(const size_t *)b].tid;
-
-	return x < y ? -1 : x > y;
-}
-
-static int by_child_tid(const void *a, const void *b)
-{
-	uint64_t x = sort_threads->threads[*(const size_t *)a].child_tid;
-	uint64_t y = sort_threads->threads[*(const size_t *)b].child_tid;
-
-	return x < y ? -1 : x > y;
-}
-
-static size_t *sorted(const struct wf_threads *s, int (*compare)(const void *, const void *))
-{
-	size_t *index = calloc(s->nr_threads + 1, sizeof(*index));
-
-	if (!index)
-		return NULL;
-	for (size_t i = 0; i < s->nr_threads; i++)
-		index[i] = i;
-	sort_threads = s;
-	qsort(index, s->nr_threads, sizeof(*index), compare);
-	return index;
-}
 
 static uint64_t tid_key(const struct wf_dump_thread *d)
 {
@@ -75,22 +53,39 @@ static uint64_t child_tid_key(const struct wf_dump_thread *d)
 	return d->child_tid;
 }
 
-static const struct wf_dump_thread *find(const struct wf_waits *w, const size_t *index,
+/* With a factor that the target does not know, it cannot choose keys that fall into one place. */
+static size_t place_of(const struct wf_waits *w, uint64_t value)
+{
+	return (size_t)((value * w->factor) >> 32) & w->mask;
+}
+
+/* Of threads with the same key the first counts, so a key that all have costs no more than another. */
+static uint32_t *index_by(const struct wf_waits *w, uint64_t (*key)(const struct wf_dump_thread *))
+{
+	const struct wf_threads *s = w->threads;
+	uint32_t *index = calloc(w->mask + 1, sizeof(*index));
+
+	for (size_t i = 0; index && i < s->nr_threads; i++) {
+		uint64_t value = key(&s->threads[i]);
+		size_t at = place_of(w, value);
+
+		while (value && index[at] && key(&s->threads[index[at] - 1]) != value)
+			at = (at + 1) & w->mask;
+		if (value && !index[at])
+			index[at] = (uint32_t)i + 1;
+	}
+	return index;
+}
+
+static const struct wf_dump_thread *find(const struct wf_waits *w, const uint32_t *index,
 					 uint64_t (*key)(const struct wf_dump_thread *),
 					 uint64_t value)
 {
-	size_t low = 0, high = w->threads->nr_threads;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct wf_dump_thread *d = &w->threads->threads[index[middle]];
+	for (size_t at = place_of(w, value); value && index[at]; at = (at + 1) & w->mask) {
+		const struct wf_dump_thread *d = &w->threads->threads[index[at] - 1];
 
 		if (key(d) == value)
 			return d;
-		if (key(d) < value)
-			low = middle + 1;
-		else
-			high = middle;
 	}
 	return NULL;
 }
@@ -102,12 +97,13 @@ struct wf_waits *wf_waits_new(const struct wf_target *t, const struct wf_threads
 
 	if (!w)
 		return NULL;
-	*w = (struct wf_waits){ .target = t,
-				.threads = s,
-				.layout = l,
-				.unwind = u,
-				.by_tid = sorted(s, by_tid),
-				.by_child_tid = sorted(s, by_child_tid) };
+	*w = (struct wf_waits){ .target = t, .threads = s, .layout = l, .unwind = u, .mask = 15 };
+	while (w->mask < 2 * s->nr_threads)
+		w->mask = 2 * w->mask + 1;
+	memcpy(&w->factor, (const void *)getauxval(AT_RANDOM), sizeof(w->factor));
+	w->factor |= 1;
+	w->by_tid = index_by(w, tid_key);
+	w->by_child_tid = index_by(w, child_tid_key);
 	if (!w->by_tid || !w->by_child_tid) {
 		wf_waits_free(w);
 		return NULL;
@@ -343,7 +339,7 @@ static void say_address(struct wf_waits *w, uint64_t address, char *out, size_t 
 }
 
 /* An address that belongs to something else may look like a mutex: the owner must be a thread of ours. */
-static const struct wf_dump_thread *mutex_owner(struct wf_waits *w, uint64_t address)
+static const struct wf_dump_thread *read_owner(struct wf_waits *w, uint64_t address)
 {
 	struct glibc_mutex m;
 
@@ -353,12 +349,21 @@ static const struct wf_dump_thread *mutex_owner(struct wf_waits *w, uint64_t add
 	return find(w, w->by_tid, tid_key, m.owner);
 }
 
+static const struct wf_dump_thread *mutex_owner(struct wf_waits *w, uint64_t address)
+{
+	struct wait_mutex *m = &w->mutexes[(address * w->factor >> 32) % NR_MUTEXES];
+
+	if (m->address != address)
+		*m = (struct wait_mutex){ address, read_owner(w, address) };
+	return m->owner;
+}
+
 const struct wf_dump_thread *wf_waits_owner(struct wf_waits *w, const struct wf_dump_thread *d)
 {
 	const struct wf_dump_thread *joined;
 
-	if (!d->wait_what || strcmp(wf_layout_name(w->layout, "state", d->state), "parked") != 0 ||
-	    strcmp(wf_layout_name(w->layout, "wait", d->wait_kind), "futex") != 0)
+	if (!d->wait_what || d->state != w->layout->parked ||
+	    d->wait_kind != w->layout->waits_futex)
 		return NULL;
 	joined = find(w, w->by_child_tid, child_tid_key, d->wait_what);
 	return joined ? joined : mutex_owner(w, d->wait_what);
@@ -410,10 +415,8 @@ static void describe_signals(uint64_t set, char *out, size_t bytes)
 
 bool wf_waits_is_waiting(const struct wf_layout *l, const struct wf_dump_thread *d)
 {
-	const char *state = wf_layout_name(l, "state", d->state);
-
-	return d->is_direct || strcmp(state, "parked") == 0 || strcmp(state, "parking") == 0 ||
-	       strcmp(wf_layout_name(l, "wait", d->wait_kind), "call") == 0;
+	return d->is_direct || d->state == l->parked || d->state == l->parking ||
+	       d->wait_kind == l->waits_call;
 }
 
 void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struct wf_wait_text *out)
