@@ -438,6 +438,7 @@ const char *lx_uring_of_main(void);
 long lx_start(uintptr_t base);
 /* The program uses the base register itself, from now on or in a module that was found. */
 void lx_share_base(void);
+bool lx_shares_base(void);
 #define LX_WHY_FILTERED "the program filters its own system calls (seccomp)"
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);

@@ -3,12 +3,13 @@
  * The door: the main kernel thread (tid = pid) takes the process's signals, and is the monitor in one.
  *
  * It takes everything that is not parked and passes it to a thread at once. Whoever unblocks a parked signal
- * clears its bit, rings (the kick signal), and waits for door_done to pass its request: then what was pending
+ * clears its bit, rings (the kick signal), and waits for its request to be answered (doorbell.c): then what was pending
  * has been posted. The kernel lets only this thread put a signal back with its siginfo: one more reason for
  * the door being tid = pid.
  */
 #include "linux/abi.h"
 #include "linux/calls.h"
+#include "linux/doorbell.h"
 #include "linux/everybody.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
@@ -16,9 +17,6 @@
 #include "sched/timers.h"
 
 #include <signal.h>
-
-static uint32_t requests; /* (a) bumped by whoever needs the door to look */
-static uint32_t done;     /* (a) last request that was dealt with; a futex word */
 
 static long take(uint64_t later, const struct __kernel_timespec *timeout, struct wf_siginfo *info)
 {
@@ -118,7 +116,7 @@ void lx_door_loop(void *kthread)
 
 	(void)kthread;
 	for (;;) {
-		uint32_t request = wf_load_seq_cst(&requests);
+		uint32_t request = lx_doorbell_asked();
 		struct __kernel_timespec ts;
 		struct wf_siginfo info;
 		int64_t now, wait;
@@ -126,10 +124,7 @@ void lx_door_loop(void *kthread)
 
 		lx_door_drain();
 		lx_heir_answer();
-		if (wf_load_relaxed(&done) != request) {
-			wf_store_seq_cst(&done, request);
-			(void)sys_futex_wake(&done, INT32_MAX);
-		}
+		lx_doorbell_answer(request);
 		now = sys_now();
 		next = wf_load_relaxed(&wf_rt.monitor_armed) || next <= now ? wf_monitor_tick(now)
 									    : next;
@@ -141,7 +136,7 @@ void lx_door_loop(void *kthread)
 			continue;
 		}
 		/* One that came after our look sent no kick if it found another's still on its way. */
-		if (wf_load_seq_cst(&requests) != request)
+		if (lx_doorbell_asked() != request)
 			continue;
 		if (until != WF_NEVER || !wf_load_seq_cst(&wf_rt.monitor_armed)) {
 			wait = until == WF_NEVER ? WF_NEVER : WF_MAX(until - wf_now(), 0);
@@ -151,13 +146,4 @@ void lx_door_loop(void *kthread)
 				dispatch((int)sig, &info);
 		}
 	}
-}
-
-void lx_door_pass(void)
-{
-	uint32_t mine = wf_fetch_add(&requests, 1u) + 1, seen;
-
-	wf_kick(wf_rt.door);
-	while ((int32_t)((seen = wf_load_seq_cst(&done)) - mine) < 0)
-		(void)sys_futex_wait(&done, seen, WF_MS);
 }

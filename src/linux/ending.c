@@ -23,13 +23,6 @@
 	(lx_bit(SIGQUIT) | lx_bit(SIGILL) | lx_bit(SIGTRAP) | lx_bit(SIGABRT) | lx_bit(SIGBUS) |   \
 	 lx_bit(SIGFPE) | lx_bit(SIGSEGV) | lx_bit(SIGXCPU) | lx_bit(SIGXFSZ) | lx_bit(SIGSYS))
 
-int lx_kernel_tid(void)
-{
-	const struct wf_kthread *k = wf_self_kthread();
-
-	return k ? wf_load_relaxed(&k->tid) : (int)sys0(__NR_gettid);
-}
-
 bool lx_ending_begin(void)
 {
 	uint32_t self = (uint32_t)lx_kernel_tid(), seen = 0;

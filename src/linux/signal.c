@@ -41,8 +41,6 @@
 
 #define MEMBARRIER_PRIVATE_EXPEDITED 8
 
-struct lx_process lx;
-
 bool lx_signal_default_ignores(int sig)
 {
 	return sig == SIGCHLD || sig == SIGURG || sig == SIGWINCH || sig == SIGCONT;

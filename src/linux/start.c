@@ -32,10 +32,7 @@
 
 void wf_arch_restorer_native(void);
 
-struct lx_config lx_config;
 static bool is_refused;
-static bool shares_base;
-static const char *native_why; /* decided before the first thread; NULL: not so */
 
 /* Behind the gate's exit nobody looks at the attention word again: what a kick brings is dealt with at once. */
 static bool is_copy(uintptr_t rip)
@@ -118,21 +115,6 @@ static long refuse_for(const char *call, long error)
 	wf_fmt_str(&f, call);
 	wf_fmt_str(&f, why);
 	return refuse(line);
-}
-
-void lx_stay_native(const char *why)
-{
-	native_why = why;
-}
-
-const char *lx_why_native(void)
-{
-	return native_why;
-}
-
-void lx_filtered(void)
-{
-	lx_config.before_exec = NULL;
 }
 
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
@@ -243,14 +225,6 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	lx.nr_threads = 1;
 }
 
-void lx_share_base(void)
-{
-	uint32_t on = WF_GATE_ON;
-
-	shares_base = true;
-	(void)wf_cas(&wf_arch_gate_on, &on, (uint32_t)WF_GATE_SHARED);
-}
-
 /* One for each table: a child that makes threads has a new one. The same seed is to be the same run. */
 static uint64_t futex_key(void)
 {
@@ -351,7 +325,7 @@ static long start(uint64_t mask, uintptr_t base)
 	}
 	unregister_rseq();
 	main->user_base = base;
-	wf_store_release(&wf_arch_gate_on, shares_base || base ? WF_GATE_SHARED : WF_GATE_ON);
+	wf_store_release(&wf_arch_gate_on, lx_shares_base() || base ? WF_GATE_SHARED : WF_GATE_ON);
 	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
 	return 1;
 }
@@ -366,9 +340,9 @@ long lx_start(uintptr_t base)
 		return 0;
 	if (sys0(__NR_gettid) != sys0(__NR_getpid))
 		return refuse("threads were made before weft could see them");
-	if (native_why)
-		return refuse(native_why);
-	why = lx_uring_of_main();
+	why = lx_why_native();
+	if (!why)
+		why = lx_uring_of_main();
 	if (why)
 		return refuse(why);
 	why = find_refused_call();

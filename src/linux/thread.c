@@ -17,21 +17,6 @@
 #include <errno.h>
 #include <linux/sched.h>
 
-struct lx_thread *lx_by_tid(uint32_t tid)
-{
-	struct wf_thread *t;
-
-	if (!tid)
-		return lx_self();
-	if (tid == (uint32_t)wf_rt.pid) {
-		enum wf_state s = wf_state_of(wf_load_acquire(&lx.main->base.state));
-
-		return lx_tid(lx.main) == tid && s != WF_FREE && s != WF_DEAD ? lx.main : NULL;
-	}
-	t = wf_thread_by_tid(tid);
-	return t ? lx_of(t) : NULL;
-}
-
 struct clone_request {
 	uint64_t flags;
 	uintptr_t stack_low, sp; /* low end (0: unknown) and top */

@@ -11,6 +11,8 @@
 #include "linux/timers.h"
 #include "signal_machine.h"
 
+struct lx_process lx;
+struct lx_gate_ops lx_gate;
 struct lx_config lx_config;
 
 struct lx_thread *lx_by_tid(uint32_t tid)

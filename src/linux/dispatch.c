@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Dispatch: from the gate to the handler of a system call, and what the gate asks around it.
+ *
+ * Called by: gate.S.
+ */
+#include "linux/abi.h"
+#include "linux/bind.h"
+#include "linux/calls.h"
+#include "sched/shuffle.h"
+
+#include <linux/prctl.h>
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#endif
+
+/* Calls that nobody answers: whatever they do, the monitor sees to it that nobody waits for them. */
+static long pass_through(struct wf_frame *f)
+{
+	return lx_blocking(f, false);
+}
+
+_Static_assert(ERESTARTSYS == WF_RESTART_FIRST && ERESTART_RESTARTBLOCK == WF_RESTART_LAST,
+	       "gate.S relies on it");
+
+typedef long (*handler_fn)(struct wf_frame *f);
+
+static handler_fn handler_of(const struct wf_kthread *k, uint64_t nr)
+{
+	handler_fn handler = nr < LX_MAX_NR ? lx_table[nr].handler : NULL;
+
+	if (WF_UNLIKELY(k->bound))
+		handler = lx_bind_handler((long)nr, handler);
+	return handler ? handler : pass_through;
+}
+
+static long enter_shuffled(struct wf_frame *f)
+{
+	struct wf_kthread *k;
+	long ret;
+
+	wf_shuffle_enter();
+	k = wf_own_kthread();
+	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
+	ret = handler_of(k, f->nr)(f);
+	wf_shuffle_leave();
+	return ret;
+}
+
+/*
+ * The handler is called last, and returns to the gate: on its way through the kernel a call has made the processor forget
+ * where we return to, so that each level of calls above it costs a misprediction.
+ */
+long wf_linux_enter(struct wf_frame *f)
+{
+	struct wf_kthread *k = wf_own_kthread();
+
+	k->cur->keeps_vectors = false;
+	if (WF_UNLIKELY(f->resume & 1ull << WF_FRAME_KEEPS_BIT)) {
+		k->cur->keeps_vectors = true;
+		f->resume &= ~(1ull << WF_FRAME_KEEPS_BIT);
+	}
+	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
+	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
+	if (wf_is_shuffled())
+		return enter_shuffled(f);
+	return handler_of(k, f->nr)(f);
+}
+
+/* A handler starts from here, not from the exit: the bit would end its own waits at once. */
+void wf_linux_interrupted(struct wf_frame *f)
+{
+	(void)wf_fetch_and(&wf_self()->attention, ~WF_ATT_SIGNAL);
+	lx_signal_exit(f);
+}
+
+static bool sets_filter(const struct wf_frame *f)
+{
+	return f->nr == __NR_seccomp ? WF_ARG0(f) <= 1
+	       : f->nr == __NR_prctl ? WF_ARG0(f) == PR_SET_SECCOMP
+				     : false;
+}
+
+/*
+ * A program that limits itself before its first thread. Its filter was made for the calls of plain threads,
+ * and what it does not know it may answer with death: such a program stays native, and so do children of one that filters itself later. What forbids to write text
+ * only from now on comes after the writing. One that serves its own page faults tells us before they begin.
+ */
+static long limit_self(struct wf_frame *f)
+{
+	long ret;
+
+	if (f->nr == __NR_prctl && WF_ARG0(f) == PR_SET_MDWE && lx_config.prepare)
+		(void)lx_config.prepare();
+	ret = lx_raw(f);
+	if (sets_filter(f) && ret >= 0)
+		lx_stay_native(LX_WHY_FILTERED);
+	if (f->nr == __NR_userfaultfd && ret >= 0)
+		lx.has_userfaults = true;
+	return ret;
+}
+
+/* The calls that gate.S picks out, by a kernel thread that is not ours, or not yet. */
+void wf_linux_make(struct wf_frame *f)
+{
+	if (sets_filter(f))
+		lx_filtered();
+	if (f->nr == __NR_execve || f->nr == __NR_execveat) {
+		lx_exec_notice(f);
+		f->rax = (uint64_t)lx_raw(f);
+	} else if (f->nr == __NR_clone || f->nr == __NR_clone3) {
+		f->rax = (uint64_t)lx_table[f->nr].handler(f);
+	} else if (wf_self_kthread() || wf_load_acquire(&wf_rt.started)) {
+		f->rax = (uint64_t)lx_raw(f);
+	} else {
+		f->rax = (uint64_t)limit_self(f);
+	}
+}
+
+/* The gate's exit found the attention word set. */
+void wf_linux_attention(struct wf_frame *f)
+{
+	struct wf_thread *self = wf_self();
+	uint32_t seen = wf_fetch_and(&self->attention,
+				     ~(WF_ATT_RESCHED | WF_ATT_SIGNAL | WF_ATT_BIND));
+
+	if (seen & WF_ATT_BIND)
+		lx_bind_rethink(lx_of(self), true);
+	if (seen & WF_ATT_SIGNAL)
+		lx_signal_exit(f);
+	if (seen & WF_ATT_RESCHED)
+		wf_give_way();
+}
+
+bool lx_wants(int nr)
+{
+	return nr >= 0 && nr < LX_MAX_NR && lx_table[nr].handler;
+}
+
+bool lx_wants_at_start(int nr)
+{
+	return nr == __NR_clone || nr == __NR_clone3 || nr == __NR_prctl || nr == __NR_seccomp ||
+	       nr == __NR_userfaultfd || nr == __NR_execve || nr == __NR_execveat;
+}
