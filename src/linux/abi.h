@@ -30,6 +30,10 @@
 
 /* SIGKILL and SIGSTOP, which no mask holds. */
 #define LX_UNBLOCKABLE (1ull << 8 | 1ull << 18)
+/* What an instruction raises: they reach us first. */
+#define LX_FAULTS                                                                                  \
+	(lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGFPE) | lx_bit(SIGILL) | lx_bit(SIGTRAP) |    \
+	 lx_bit(SIGSYS))
 #define LX_MAX_NR 512
 #define LX_PERSONALITY_QUERY 0xffffffffu
 
@@ -178,6 +182,10 @@ void lx_altstack_restore(struct lx_thread *t, const struct wf_stack_t *s, uintpt
 bool lx_is_on_alternate(const struct wf_stack_t *s, uintptr_t sp);
 /* Under lx.action_lock: the handler of sig is gone, SA_RESETHAND. */
 void lx_action_reset(int sig);
+/* The kernel keeps the program's own disposition, except where a signal must reach us. */
+void lx_action_tell_kernel(int sig);
+/* Those, too: nothing reaches us any more. */
+void lx_action_give_back(void);
 
 /* What the gate tells us about patched code; registered by attach.c. */
 struct lx_gate_ops {
@@ -269,7 +277,7 @@ bool lx_signal_is_timers(const struct wf_siginfo *info);
 bool lx_signal_pace(struct lx_thread *t);
 int64_t lx_signal_paced_until(int64_t now);
 
-/* Signals; signal.c, sigdeliver.c and sigfault.c. */
+/* Signals; signals.c, sigdeliver.c and sigfault.c. */
 bool lx_signal_is_wanted(struct lx_thread *t);
 /*
  * The same for the caller, in the loop of a wait that ended without its event: a bit of the attention word
@@ -291,6 +299,8 @@ void lx_signal_interrupt(struct lx_thread *t);
 void lx_signal_set_mask(struct lx_thread *t, uint64_t mask);
 /* The caller takes no signal of set any more: whoever wants those of the process must hear of them. */
 void lx_signal_retarget(uint64_t set);
+/* The next signal of that number for the process may be t's. */
+bool lx_signal_wants(struct lx_thread *t, int sig);
 /* As Linux chooses: the main thread if it wants sig, else the next that does, else NULL. */
 struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second);
 /* The next pending signal of set, the thread's own before the process's, or 0. */
@@ -388,7 +398,6 @@ void lx_timer_taken(const struct wf_siginfo *info);
 /* By the door, which empties a queue that a fast timer fills: a second signal of it came after the beginning. */
 void lx_timer_drain_begin(void);
 bool lx_timer_is_back(const struct wf_siginfo *info);
-void lx_timer_forget(void);
 void lx_stacks_forget(void);
 void lx_queue_forget(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The system calls about signals: masks, actions, waiting, sending. Who gets what is decided in signal.c.
+ * The system calls about signals: masks, actions, waiting, sending. Who gets what is decided in signals.c.
  *
  * A thread that waits for a signal is parked interruptibly; whatever is posted to it ends the park, and it
  * looks for itself whether that was what it waited for.
@@ -10,8 +10,6 @@
 #include "linux/credentials.h"
 
 #include <signal.h>
-
-#define MIN_ALTSTACK 2048 /* the kernel's MINSIGSTKSZ; libc's is a function */
 
 long sysc_rt_sigprocmask(struct wf_frame *f)
 {
@@ -42,25 +40,6 @@ long sysc_rt_sigprocmask(struct wf_frame *f)
 	return 0;
 }
 
-static bool is_fault(int sig)
-{
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
-	       sig == SIGTRAP || sig == SIGSYS;
-}
-
-/* The kernel keeps the program's own disposition, except where a signal must reach us. */
-static void tell_kernel(int sig)
-{
-	if (sig != WF_SIG_KICK && !is_fault(sig))
-		(void)sys_sigaction(sig, &lx.action[sig], NULL);
-}
-
-void lx_action_reset(int sig)
-{
-	lx.action[sig].handler = SIG_DFL;
-	tell_kernel(sig);
-}
-
 long sysc_rt_sigaction(struct wf_frame *f)
 {
 	int sig = (int)WF_ARG0(f);
@@ -77,7 +56,7 @@ long sysc_rt_sigaction(struct wf_frame *f)
 	old = lx.action[sig];
 	if (WF_ARG1(f)) {
 		lx.action[sig] = act;
-		tell_kernel(sig);
+		lx_action_tell_kernel(sig);
 	}
 	wf_spin_unlock(&lx.action_lock);
 	if (WF_ARG1(f) && lx_signal_is_ignored(sig))
@@ -314,60 +293,29 @@ long sysc_rt_tgsigqueueinfo(struct wf_frame *f)
 	return send_to_thread((uint32_t)WF_ARG1(f), (int)WF_ARG2(f), &info);
 }
 
-bool lx_is_on_alternate(const struct wf_stack_t *s, uintptr_t sp)
-{
-	/* A handler on a stack that disarms itself does not know it as its own. */
-	return s->size && !(s->flags & LX_SS_AUTODISARM) && sp > (uintptr_t)s->sp &&
-	       sp - (uintptr_t)s->sp <= s->size;
-}
-
-/* What sigaltstack() tells a thread at sp of its own. */
-static struct wf_stack_t altstack_seen(const struct lx_thread *t, uintptr_t sp)
-{
-	struct wf_stack_t s = t->altstack;
-
-	s.flags &= LX_SS_AUTODISARM;
-	if (!s.size)
-		s.flags |= SS_DISABLE;
-	else if (lx_is_on_alternate(&s, sp))
-		s.flags |= SS_ONSTACK;
-	return s;
-}
-
-static long set_altstack(struct lx_thread *t, const struct wf_stack_t *s, uintptr_t sp)
-{
-	const int mode = s->flags & ~LX_SS_AUTODISARM;
-
-	if (lx_is_on_alternate(&t->altstack, sp))
-		return -EPERM;
-	if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE)
-		return -EINVAL;
-	if (mode == SS_DISABLE)
-		t->altstack = (struct wf_stack_t){ .flags = s->flags };
-	else if (s->size < MIN_ALTSTACK)
-		return -ENOMEM;
-	else
-		t->altstack = *s;
-	return 0;
-}
-
-void lx_altstack_restore(struct lx_thread *t, const struct wf_stack_t *s, uintptr_t sp)
-{
-	(void)set_altstack(t, s, sp);
-}
-
-long sysc_sigaltstack(struct wf_frame *f)
+/* Of set, what the caller has pending must now lie where the descriptor shows it. */
+static void show_in_signalfd(uint64_t set)
 {
 	struct lx_thread *self = lx_self();
-	struct wf_stack_t old = altstack_seen(self, wf_frame_sp(f)), fresh;
-	long ret = 0;
+	uint64_t blocked = set & wf_load_relaxed(&self->sig_mask);
+	struct wf_siginfo info;
+	int sig;
 
-	if (WF_ARG0(f)) {
-		if (wf_arch_copy(&fresh, (const void *)WF_ARG0(f), sizeof(fresh)) < 0)
-			return -EFAULT;
-		ret = set_altstack(self, &fresh, wf_frame_sp(f));
-	}
-	if (ret == 0 && WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &old, sizeof(old)) < 0)
-		return -EFAULT;
-	return ret;
+	(void)wf_fetch_or(&lx.signalfds, set);
+	while ((sig = lx_pending_take(&self->pending, blocked, &info)))
+		(void)lx_pending_add(&lx.shared, 0, sig, &info, false);
+	if (!(wf_load_seq_cst(&lx.shared.set) & blocked))
+		return;
+	(void)wf_fetch_or(&lx.to_park, blocked);
+	lx_door_pass();
+}
+
+long sysc_signalfd(struct wf_frame *f)
+{
+	uint64_t mask = 0;
+	long fd = sysc_new_fd(f);
+
+	if (fd >= 0 && wf_arch_copy(&mask, (const void *)WF_ARG1(f), sizeof(mask)) == 0)
+		show_in_signalfd(mask);
+	return fd;
 }

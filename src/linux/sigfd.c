@@ -8,8 +8,7 @@
  * Those made before the first thread, or handed to us by another process, are found in /proc when the question
  * first comes up.
  */
-#include "linux/abi.h"
-#include "linux/calls.h"
+#include "linux/calls_poll.h"
 
 #include <fcntl.h>
 
@@ -89,31 +88,4 @@ bool lx_signalfd_shows(int sig)
 		wf_store_release(&lx.knows_signalfds, true);
 	}
 	return wf_load_relaxed(&lx.signalfds) & lx_bit(sig);
-}
-
-/* What the caller has pending must now lie where the descriptor shows it. */
-static void show(uint64_t set)
-{
-	struct lx_thread *self = lx_self();
-	uint64_t blocked = set & wf_load_relaxed(&self->sig_mask);
-	struct wf_siginfo info;
-	int sig;
-
-	(void)wf_fetch_or(&lx.signalfds, set);
-	while ((sig = lx_pending_take(&self->pending, blocked, &info)))
-		(void)lx_pending_add(&lx.shared, 0, sig, &info, false);
-	if (!(wf_load_seq_cst(&lx.shared.set) & blocked))
-		return;
-	(void)wf_fetch_or(&lx.to_park, blocked);
-	lx_door_pass();
-}
-
-long sysc_signalfd(struct wf_frame *f)
-{
-	uint64_t mask = 0;
-	long fd = sysc_new_fd(f);
-
-	if (fd >= 0 && wf_arch_copy(&mask, (const void *)WF_ARG1(f), sizeof(mask)) == 0)
-		show(mask);
-	return fd;
 }

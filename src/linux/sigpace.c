@@ -6,7 +6,7 @@
  * before the timer is. Here both take longer. When the handler returns the timer's next signal is there already, and would
  * be on top of all others each time: the handler of another signal, that came at that moment, would never begin.
  *
- * Called by: sigdeliver.c at the return of a handler, signal.c where a timer's signal comes, and the door.
+ * Called by: sigdeliver.c at the return of a handler, signals.c where a timer's signal comes, and the door.
  *
  * Invariant: who is paced has its mark up, then looks whether the time is set, and sets it otherwise; the door takes the
  * time back, then every mark, then looks whether a signal waits. Who adds one looks at the mark after that.
@@ -17,13 +17,6 @@
 #include <signal.h>
 
 #define PACE_NS (50 * WF_US)
-
-bool lx_signal_is_timers(const struct wf_siginfo *info)
-{
-	return info->code == SI_TIMER ||
-	       (info->code == SI_KERNEL &&
-		(info->signo == SIGALRM || info->signo == SIGVTALRM || info->signo == SIGPROF));
-}
 
 bool lx_signal_pace(struct lx_thread *t)
 {

@@ -2,7 +2,7 @@
 /*
  * Queues of pending signals: one for each thread, one for the process.
  *
- * Called by: signal.c and sigpark.c, which decide who may take what.
+ * Called by: signals.c and sigpark.c, which decide who may take what.
  *
  * A thread's queue is closed when the thread ends: who found the thread before that may come later, when the slot is
  * another thread's, and adds nothing then.
@@ -16,6 +16,13 @@
 #include <signal.h>
 
 #define RLIMIT_SIGPENDING 11
+
+bool lx_signal_is_timers(const struct wf_siginfo *info)
+{
+	return info->code == SI_TIMER ||
+	       (info->code == SI_KERNEL &&
+		(info->signo == SIGALRM || info->signo == SIGVTALRM || info->signo == SIGPROF));
+}
 
 void lx_pending_init(struct lx_pending *p, uint32_t owner)
 {
@@ -124,8 +131,6 @@ void lx_pending_push_front(struct lx_pending *p, int sig, const struct wf_siginf
 /* Under the lock. */
 static int take(struct lx_pending *p, uint64_t set, struct lx_sigq **out)
 {
-	const uint64_t faults = lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGILL) | lx_bit(SIGFPE) |
-				lx_bit(SIGTRAP) | lx_bit(SIGSYS);
 	uint64_t ready = p->set & set;
 	struct wf_list *n, *tmp;
 	bool more = false;
@@ -135,8 +140,8 @@ static int take(struct lx_pending *p, uint64_t set, struct lx_sigq **out)
 	if (!ready)
 		return 0;
 	/* A fault comes before everything: the instruction cannot go on without it. */
-	if (ready & faults)
-		ready &= faults;
+	if (ready & LX_FAULTS)
+		ready &= LX_FAULTS;
 	sig = __builtin_ctzl(ready) + 1;
 	wf_list_for_each_safe (n, tmp, &p->queue) {
 		struct lx_sigq *q = container_of(n, struct lx_sigq, link);

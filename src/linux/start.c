@@ -20,6 +20,7 @@
 #include "linux/policy.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
+#include "linux/timertable.h"
 #include "sched/self.h"
 #include "sys/rseq.h"
 
@@ -117,8 +118,6 @@ static long refuse_for(const char *call, long error)
 	return refuse(line);
 }
 
-static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
-
 static void on_kick(int sig, void *info, void *context)
 {
 	wf_self_handle(wf_preempt_on_kick, sig, info, context);
@@ -146,28 +145,9 @@ static void take_over_handlers(void)
 	 * would find the runtime, and what it was for would wait for the next one.
 	 */
 	fault.handler = (void *)on_fault;
-	fault.mask = lx_bit(WF_SIG_KICK);
-	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-		fault.mask |= lx_bit(faults[i]);
-	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-		(void)sys_sigaction(faults[i], &fault, NULL);
-}
-
-static void restore_handlers(void)
-{
-	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-		(void)sys_sigaction(faults[i], &lx.action[faults[i]], NULL);
-	(void)sys_sigaction(WF_SIG_KICK, &lx.action[WF_SIG_KICK], NULL);
-}
-
-void lx_signal_restore_kernel(struct lx_thread *t)
-{
-	struct wf_stack_t ss = t->altstack;
-
-	restore_handlers();
-	if (!ss.size)
-		ss.flags = SS_DISABLE;
-	(void)sys2(__NR_sigaltstack, &ss, NULL);
+	fault.mask = LX_FAULTS | lx_bit(WF_SIG_KICK);
+	for (uint64_t left = LX_FAULTS; left; left &= left - 1)
+		(void)sys_sigaction(__builtin_ctzll(left) + 1, &fault, NULL);
 }
 
 /* The area is registered for the main kernel thread, which the main thread leaves now. */
@@ -320,7 +300,7 @@ static long start(uint64_t mask, uintptr_t base)
 	/* Without one the main thread could go on nowhere. With it, nothing can fail any more. */
 	ret = wf_runtime_staff();
 	if (ret < 0) {
-		restore_handlers();
+		lx_action_give_back();
 		return ret;
 	}
 	unregister_rseq();
@@ -369,7 +349,7 @@ void lx_forget(bool shares_files)
 	wf_arch_gate_on = WF_GATE_OFF;
 	wf_epoll_forget(shares_files);
 	wf_ring_forget();
-	lx_timer_forget();
+	lx_timer_table_forget();
 	lx_poll_forget();
 	lx_queue_forget();
 	lx_credentials_forget();

@@ -35,8 +35,6 @@ struct past {
 	uint32_t begun, ended, clean;
 };
 
-static uint32_t drains; /* (o) the door's: how many there were */
-
 /* A timer of the kernel's that we could not write down is none. */
 static long remember(int id, int signo, uint32_t tid)
 {
@@ -305,58 +303,6 @@ long sysc_timer_getoverrun(struct wf_frame *f)
 	return ret;
 }
 
-void lx_timer_taken(const struct wf_siginfo *info)
-{
-	struct lx_timer *t;
-
-	lx_timer_lock();
-	t = lx_timer_find(info->timer.timer_id);
-	if (t)
-		t->overrun = info->timer.overrun;
-	lx_timer_unlock();
-}
-
-void lx_timer_drain_begin(void)
-{
-	drains++;
-}
-
-/* One from before the first thread. Its number may be anything that the sender of a signal made up. */
-static void adopt(const struct wf_siginfo *info)
-{
-	const struct lx_timer fresh = {
-		.id = info->timer.timer_id,
-		.signo = info->signo,
-		.drain = drains,
-		.begun = 1,
-		.ended = 1,
-	};
-	struct lx_timerspec spec;
-
-	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0 || !lx_timer_add(&fresh))
-		return;
-	/* Whoever deleted it before that did not find it in the table. */
-	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0)
-		lx_timer_remove(fresh.id);
-}
-
-bool lx_timer_is_back(const struct wf_siginfo *info)
-{
-	bool is_back = false;
-	struct lx_timer *t;
-
-	lx_timer_lock();
-	t = lx_timer_find(info->timer.timer_id);
-	if (t) {
-		is_back = t->drain == drains;
-		t->drain = drains;
-	}
-	lx_timer_unlock();
-	if (!t)
-		adopt(info);
-	return is_back;
-}
-
 static bool may_have_expired(const struct timerval_k *old)
 {
 	return !(old->value.sec | old->value.usec) || old->interval.sec | old->interval.usec;
@@ -384,21 +330,4 @@ long sysc_alarm(struct wf_frame *f)
 	if (ret == 0 || may_have_expired(&old))
 		lx_door_pass();
 	return ret;
-}
-
-uint32_t lx_timer_target(int timer_id)
-{
-	const struct lx_timer *t;
-	uint32_t tid;
-
-	lx_timer_lock();
-	t = lx_timer_find(timer_id);
-	tid = t ? t->tid : 0;
-	lx_timer_unlock();
-	return tid;
-}
-
-void lx_timer_forget(void)
-{
-	lx_timer_table_forget();
 }

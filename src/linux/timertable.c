@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Open addressing, never more than half full; what follows a removed entry moves up, so a search ends at a free place. */
+/*
+ * Open addressing, never more than half full; what follows a removed entry moves up, so a search ends at a free place.
+ * Below: what the door and whoever takes a signal note of its timer.
+ */
 #include "linux/timertable.h"
+#include "linux/timers.h"
+
+#include <signal.h>
 
 #define MIN_ROOM 64 /* a power of two, as all sizes */
 
@@ -9,6 +15,8 @@ static struct {
 	uint32_t nr, room;     /* (q) */
 	struct lx_timer *slot; /* (q) */
 } table;
+
+static uint32_t drains; /* (o) the door's: how many there were */
 
 void lx_timer_lock(void)
 {
@@ -122,4 +130,68 @@ void lx_timer_table_forget(void)
 {
 	/* Not unmapped: another thread of the parent may have been in the middle of a change. */
 	__builtin_memset(&table, 0, sizeof(table));
+}
+
+uint32_t lx_timer_target(int timer_id)
+{
+	const struct lx_timer *t;
+	uint32_t tid;
+
+	lx_timer_lock();
+	t = lx_timer_find(timer_id);
+	tid = t ? t->tid : 0;
+	lx_timer_unlock();
+	return tid;
+}
+
+void lx_timer_taken(const struct wf_siginfo *info)
+{
+	struct lx_timer *t;
+
+	lx_timer_lock();
+	t = lx_timer_find(info->timer.timer_id);
+	if (t)
+		t->overrun = info->timer.overrun;
+	lx_timer_unlock();
+}
+
+void lx_timer_drain_begin(void)
+{
+	drains++;
+}
+
+/* One from before the first thread. Its number may be anything that the sender of a signal made up. */
+static void adopt(const struct wf_siginfo *info)
+{
+	const struct lx_timer fresh = {
+		.id = info->timer.timer_id,
+		.signo = info->signo,
+		.drain = drains,
+		.begun = 1,
+		.ended = 1,
+	};
+	struct lx_timerspec spec;
+
+	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0 || !lx_timer_add(&fresh))
+		return;
+	/* Whoever deleted it before that did not find it in the table. */
+	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0)
+		lx_timer_remove(fresh.id);
+}
+
+bool lx_timer_is_back(const struct wf_siginfo *info)
+{
+	bool is_back = false;
+	struct lx_timer *t;
+
+	lx_timer_lock();
+	t = lx_timer_find(info->timer.timer_id);
+	if (t) {
+		is_back = t->drain == drains;
+		t->drain = drains;
+	}
+	lx_timer_unlock();
+	if (!t)
+		adopt(info);
+	return is_back;
 }

@@ -147,3 +147,8 @@ bool lx_signalfd_shows(int sig)
 {
 	return false;
 }
+
+long sysc_new_fd(struct wf_frame *f)
+{
+	return -ENOSYS;
+}

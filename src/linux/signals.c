@@ -39,64 +39,6 @@
 
 #include <signal.h>
 
-#define MEMBARRIER_PRIVATE_EXPEDITED 8
-
-bool lx_signal_default_ignores(int sig)
-{
-	return sig == SIGCHLD || sig == SIGURG || sig == SIGWINCH || sig == SIGCONT;
-}
-
-bool lx_signal_is_ignored(int sig)
-{
-	void *h = lx.action[sig].handler;
-
-	return h == SIG_IGN || (h == SIG_DFL && lx_signal_default_ignores(sig));
-}
-
-bool lx_signal_is_wanted(struct lx_thread *t)
-{
-	return ((wf_load_seq_cst(&t->pending.set) | wf_load_seq_cst(&lx.shared.set)) &
-		~wf_load_relaxed(&t->sig_mask)) != 0;
-}
-
-bool lx_signal_is_waiting(struct lx_thread *self)
-{
-	if (lx_signal_is_wanted(self))
-		return true;
-	if (!(wf_load_relaxed(&self->base.attention) & WF_ATT_SIGNAL))
-		return false;
-	(void)wf_fetch_and(&self->base.attention, ~WF_ATT_SIGNAL);
-	if (!lx_signal_is_wanted(self))
-		return false;
-	/* It came after the first look, and its bit may be the one that we took. */
-	(void)wf_fetch_or(&self->base.attention, WF_ATT_SIGNAL);
-	return true;
-}
-
-void lx_signal_interrupt(struct lx_thread *t)
-{
-	struct wf_kthread *k = wf_load_seq_cst(&t->base.kthread);
-
-	if (!k) {
-		/*
-		 * Ready, or being switched to at this instant: its kernel thread stores itself, then reads the
-		 * attention word, without a fence. The barrier orders all kernel threads: now either we see the
-		 * store, or that read has yet to come and sees our bit.
-		 */
-		(void)sys3(__NR_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0);
-		k = wf_load_seq_cst(&t->base.kthread);
-	}
-	if (k && k != wf_self_kthread())
-		wf_kick(k);
-}
-
-void lx_signal_notify(struct lx_thread *t)
-{
-	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
-	if (!wf_unpark(&t->base, WF_WAKE_INTERRUPTED))
-		lx_signal_interrupt(t);
-}
-
 void lx_signal_stranded(void)
 {
 	uint32_t nr = wf_load_acquire(&wf_rt.nr_kthreads);
@@ -210,47 +152,6 @@ int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out)
 	return sig;
 }
 
-static bool wants(struct lx_thread *t, int sig)
-{
-	enum wf_state s = wf_state_of(wf_load_acquire(&t->base.state));
-
-	if (s == WF_FREE || s == WF_NEW || s == WF_DEAD || wf_load_seq_cst(&t->is_mask_unknown))
-		return false;
-	return !(wf_load_seq_cst(&t->sig_shown_mask) & lx_bit(sig)) ||
-	       wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig);
-}
-
-/* It waits for a CPU, with another signal to see to: as on Linux, the next is asked first. */
-static bool is_occupied(struct lx_thread *t)
-{
-	return wf_load_relaxed(&t->base.attention) & WF_ATT_SIGNAL &&
-	       !wf_load_relaxed(&t->base.kthread);
-}
-
-struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second)
-{
-	struct lx_thread *first[] = { lx.main, second }, *occupied = NULL;
-	uint32_t n = wf_thread_slots();
-
-	/* In its first pthread_create: whoever asks for a decision now asks again when main's mask is known. */
-	if (wf_load_seq_cst(&lx.main->is_mask_unknown) &&
-	    !wf_load_seq_cst(&lx.chooses_without_main))
-		return NULL;
-	for (uint32_t i = 0; i < ARRAY_LEN(first) + n; i++) {
-		struct lx_thread *t = i < ARRAY_LEN(first)
-					      ? first[i]
-					      : lx_of(wf_thread_slot(i - ARRAY_LEN(first)));
-
-		if (!t || !wants(t, sig))
-			continue;
-		if (!is_occupied(t))
-			return t;
-		if (!occupied)
-			occupied = t;
-	}
-	return occupied;
-}
-
 static bool is_dropped_by_process(int sig)
 {
 	return !wf_load_seq_cst(&lx.main->is_mask_unknown) && is_dropped(lx.main, sig);
@@ -280,7 +181,7 @@ static bool is_open_to_any(struct lx_thread *t, int sig)
 		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		t = lx_of(wf_thread_slot(i));
-		if (wants(t, sig) && !(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)))
+		if (lx_signal_wants(t, sig) && !(wf_load_seq_cst(&t->sig_mask) & lx_bit(sig)))
 			return true;
 	}
 	return false;
@@ -313,7 +214,7 @@ void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread 
 		return;
 	had_some = wf_load_seq_cst(&lx.shared.set) & lx_bit(sig);
 	(void)lx_pending_add(&lx.shared, 0, sig, info, false);
-	t = first && wants(first, sig) ? first : lx_signal_choose(sig, NULL);
+	t = first && lx_signal_wants(first, sig) ? first : lx_signal_choose(sig, NULL);
 	if (t)
 		end_if_fatal(t, sig, info);
 	if (t && (wf_load_seq_cst(&t->sig_awaited) & lx_bit(sig) || !can_wait(t, info)))
