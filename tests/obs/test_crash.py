@@ -49,6 +49,8 @@ def under_weft(weft, program, how, path):
 def main():
     weft, program = map(os.path.abspath, sys.argv[1:3])
     good = True
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # by nohup, and by a shell's `&`
+        signal.signal(ignored, signal.SIG_DFL)
     print(f"1..{len(ONE) + 4}")
     with tempfile.TemporaryDirectory(prefix="weft-crash-") as d:
         os.chdir(d)  # where a core may go
