@@ -4,9 +4,11 @@
 CPython's own tests of what touches threads, signals, processes and descriptors, compared test by test
 with a native run: one that fails, or is skipped, natively must do the same under weft.
 
-The modules are those that say much in little time; together they take about 45 seconds natively.
+The modules are those that say much in little time; together they take about 45 seconds natively. With WEFT_MODULES=others
+in the environment, those that have less to do with threads.
 """
 
+import os
 import xml.etree.ElementTree
 
 from harness import case, find_program, main
@@ -14,21 +16,9 @@ from procs import Skip, StepFailed
 
 # The system's interpreter: Debian packages the tests of this one.
 INTERPRETER = "/usr/bin/python3"
-MODULES = [
-    "test_asynchat",
-    "test_asyncore",
-    "test_context",
-    "test_contextlib",
+OF_THREADS = [
     "test_eintr",
     "test_epoll",
-    "test_fcntl",
-    "test_file_eintr",
-    "test_gc",
-    "test_httpservers",
-    "test_mmap",
-    "test_os",
-    "test_posix",
-    "test_pty",
     "test_sched",
     "test_select",
     "test_socketserver",
@@ -37,9 +27,24 @@ MODULES = [
     "test_threading",
     "test_threading_local",
     "test_threadsignals",
+]
+OTHERS = [
+    "test_asynchat",
+    "test_asyncore",
+    "test_context",
+    "test_contextlib",
+    "test_fcntl",
+    "test_file_eintr",
+    "test_gc",
+    "test_httpservers",
+    "test_mmap",
+    "test_os",
+    "test_posix",
+    "test_pty",
     "test_time",
     "test_urllib2_localnet",
 ]
+MODULES = OTHERS if os.environ.get("WEFT_MODULES") == "others" else OF_THREADS
 LIMIT_S = 90
 
 
