@@ -173,6 +173,14 @@ WF_INLINE uint32_t lx_tid(const struct lx_thread *t)
 	return t->base.tid;
 }
 
+/* What the kernel calls t: its own kernel thread, or 0 when it has none. */
+WF_INLINE int lx_bind_tid(const struct lx_thread *t)
+{
+	const struct wf_kthread *k = wf_load_acquire(&t->base.bound);
+
+	return k ? wf_load_acquire(&k->tid) : 0;
+}
+
 /* The live thread that a tid argument names (0: the caller), or NULL. */
 struct lx_thread *lx_by_tid(uint32_t tid);
 
@@ -376,14 +384,8 @@ long lx_deadline_relative(const void *user_timespec, int64_t *out_deadline);
 long lx_deadline_absolute(const void *user_timespec, int clock, int64_t *out_deadline);
 int64_t lx_deadline_in(int64_t ns);
 
-/* futex.c */
-/* An empty table. key: decides where an address goes, and is nobody else's to know. */
-void lx_futex_init(uint64_t key);
 /* futex_pi.c: t is dead, and nobody finds it by its tid any more. */
 void lx_futex_thread_ended(struct lx_thread *t);
-void lx_exit_word_add(struct lx_thread *t);
-void lx_exit_word_remove(struct lx_thread *t);
-void lx_exit_word_withdraw(struct lx_thread *t);
 /* process.c: a clone that makes a process. args: its clone3 arguments, NULL for clone. */
 struct clone_args;
 WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * For what a thread is bound to a kernel thread, and the calls that bind.
+ * For what a thread is bound to a kernel thread.
  */
 #ifndef WF_LINUX_BIND_H
 #define WF_LINUX_BIND_H
@@ -32,31 +32,10 @@ void lx_bind_all_for_faults(void);
 /* Hook of the kick, where that was not seen: the caller is bound until it makes a call. */
 void lx_bind_in_fault(struct wf_thread *base);
 
-/* What the kernel calls t: its own kernel thread, or 0 when it has none. */
-WF_INLINE int lx_bind_tid(const struct lx_thread *t)
-{
-	const struct wf_kthread *k = wf_load_acquire(&t->base.bound);
-
-	return k ? wf_load_acquire(&k->tid) : 0;
-}
-
-/* The handler that answers call nr for a bound thread; `usual` is that of all others. */
-long (*lx_bind_handler(long nr, long (*usual)(struct wf_frame *)))(struct wf_frame *);
-/* A call whose effect stays with the kernel thread. */
-WF_PARKS long lx_bind_call(struct wf_frame *f);
-/* The same for what everybody can make alike: by a caller that is alone it is for all kernel threads. */
-WF_PARKS long lx_bind_call_unless_alone(struct wf_frame *f);
-
 /* The caller may differ from the process by something that cannot be undone. */
 WF_INLINE bool lx_has_own_state(void)
 {
 	return wf_load_acquire(&lx_self()->binds) & LX_BIND_STATE;
 }
-
-WF_PARKS long sysc_binds(struct wf_frame *f);
-WF_PARKS long sysc_keys(struct wf_frame *f);
-WF_PARKS long sysc_personality(struct wf_frame *f);
-WF_PARKS long sysc_userfaultfd(struct wf_frame *f);
-WF_PARKS long sysc_arch_prctl(struct wf_frame *f);
 
 #endif

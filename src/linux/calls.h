@@ -6,10 +6,11 @@
 #define WF_LINUX_CALLS_H
 
 #include "linux/abi.h"
-#include "linux/calls_poll.h"
 
 WF_PARKS long sysc_accept(struct wf_frame *f);
 WF_PARKS long sysc_alarm(struct wf_frame *f);
+WF_PARKS long sysc_arch_prctl(struct wf_frame *f);
+WF_PARKS long sysc_binds(struct wf_frame *f);
 WF_PARKS long sysc_cap(struct wf_frame *f);
 WF_PARKS long sysc_clock_nanosleep(struct wf_frame *f);
 WF_PARKS long sysc_clone(struct wf_frame *f);
@@ -44,6 +45,7 @@ WF_PARKS long sysc_io_uring_register(struct wf_frame *f);
 WF_PARKS long sysc_io_uring_setup(struct wf_frame *f);
 WF_PARKS long sysc_ioctl(struct wf_frame *f);
 WF_PARKS long sysc_ioprio(struct wf_frame *f);
+WF_PARKS long sysc_keys(struct wf_frame *f);
 WF_PARKS long sysc_kill(struct wf_frame *f);
 WF_PARKS long sysc_madvise(struct wf_frame *f);
 long sysc_mmap(struct wf_frame *f);
@@ -61,6 +63,7 @@ WF_PARKS long sysc_nanosleep(struct wf_frame *f);
 WF_PARKS long sysc_new_fd(struct wf_frame *f);
 WF_PARKS long sysc_pause(struct wf_frame *f);
 WF_PARKS long sysc_perf_event_open(struct wf_frame *f);
+WF_PARKS long sysc_personality(struct wf_frame *f);
 WF_PARKS long sysc_pidfd_open(struct wf_frame *f);
 WF_PARKS long sysc_pidfd_send_signal(struct wf_frame *f);
 WF_PARKS long sysc_pipe(struct wf_frame *f);
@@ -118,6 +121,7 @@ WF_PARKS long sysc_timer_settime(struct wf_frame *f);
 WF_PARKS long sysc_tkill(struct wf_frame *f);
 /* unshare(), and what it means for the table of descriptors. */
 WF_PARKS long lx_fds_unshare(struct wf_frame *f);
+WF_PARKS long sysc_userfaultfd(struct wf_frame *f);
 WF_PARKS long sysc_vmsplice(struct wf_frame *f);
 WF_PARKS long sysc_wait4(struct wf_frame *f);
 WF_PARKS long sysc_waitid(struct wf_frame *f);

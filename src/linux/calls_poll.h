@@ -22,21 +22,11 @@ WF_PARKS long sysc_epoll_wait(struct wf_frame *f);
 WF_PARKS long sysc_epoll_pwait(struct wf_frame *f);
 WF_PARKS long sysc_epoll_pwait2(struct wf_frame *f);
 
-/* In a fork child: what other threads held, rooms or the lock, is lost. */
-void lx_poll_forget(void);
-
 /* One descriptor of one wait. */
 struct lx_poll_slot {
 	struct wf_fd_waiter waiter;
 	uint32_t seq; /* (o) events seen on it before we looked */
 };
-
-/*
- * Memory for the length of one call: a thread's stack may have 16 KiB, a poll() 20,000 descriptors.
- * NULL: there is none. put takes the size that get was asked for.
- */
-void *lx_poll_room_get(size_t bytes);
-void lx_poll_room_put(void *room, size_t bytes);
 
 /* events: EPOLLIN, EPOLLOUT, EPOLLPRI; errors and hang-ups always count. */
 void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive);

@@ -7,7 +7,6 @@
  * own system call is patched like libc's.
  */
 #include "linux/cpuclock.h"
-#include "linux/calls.h"
 
 #include <linux/resource.h>
 

@@ -17,6 +17,7 @@
  */
 #include "linux/credentials.h"
 #include "linux/bind.h"
+#include "linux/bindcalls.h"
 #include "linux/calls.h"
 #include "linux/everybody.h"
 

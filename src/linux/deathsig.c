@@ -10,57 +10,15 @@
  * the process every kernel thread takes them, the door too, for one thread its own does.
  */
 #include "linux/deathsig.h"
-#include "linux/bind.h"
 #include "linux/remote.h"
 
 #include <linux/prctl.h>
-
-static bool is_at_door(const struct lx_thread *self)
-{
-	return self == lx.main && !wf_is_bound(&self->base);
-}
 
 void lx_deathsig_start(struct lx_thread *main)
 {
 	int sig = 0;
 
 	main->has_death_signal = sys2(__NR_prctl, PR_GET_PDEATHSIG, &sig) == 0 && sig;
-}
-
-static long set(struct wf_frame *f, uint64_t sig)
-{
-	struct lx_thread *self = lx_self();
-	long ret;
-
-	if (!sig && !self->has_death_signal)
-		return 0;
-	ret = is_at_door(self)
-		      ? lx_remote_do(wf_rt.door, LX_REMOTE_SET_DEATH_SIGNAL, (long)sig, 0, 0, 0)
-		      : lx_bind_call(f);
-	if (ret == 0)
-		self->has_death_signal = true;
-	return ret;
-}
-
-static long get(struct wf_frame *f)
-{
-	const struct lx_thread *self = lx_self();
-	long ret = 0;
-	int sig;
-
-	if (self->has_death_signal && !is_at_door(self))
-		return lx_raw(f);
-	if (self->has_death_signal)
-		ret = lx_remote_do(wf_rt.door, LX_REMOTE_DEATH_SIGNAL, 0, 0, 0, 0);
-	if (ret < 0)
-		return ret;
-	sig = (int)ret;
-	return wf_arch_copy((void *)WF_ARG1(f), &sig, sizeof(sig));
-}
-
-long lx_deathsig_call(struct wf_frame *f)
-{
-	return WF_ARG0(f) == PR_SET_PDEATHSIG ? set(f, WF_ARG1(f)) : get(f);
 }
 
 /* The new place first: in between the process may be told twice, but not never. */

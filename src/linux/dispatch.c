@@ -6,6 +6,7 @@
  */
 #include "linux/abi.h"
 #include "linux/bind.h"
+#include "linux/bindcalls.h"
 #include "linux/calls.h"
 #include "sched/shuffle.h"
 

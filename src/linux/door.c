@@ -8,7 +8,6 @@
  * the door being tid = pid.
  */
 #include "linux/abi.h"
-#include "linux/calls.h"
 #include "linux/doorbell.h"
 #include "linux/everybody.h"
 #include "linux/remote.h"

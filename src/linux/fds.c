@@ -9,8 +9,10 @@
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
+#include "linux/bindcalls.h"
 #include "linux/calls.h"
 #include "linux/msg.h"
+#include "linux/sockopt.h"
 #include "linux/tty.h"
 
 #include <fcntl.h>
@@ -264,4 +266,13 @@ void lx_fd_sent(const struct msghdr_k *user)
 void lx_fd_received(const struct msghdr_k *user)
 {
 	each_passed(user, wf_fd_forget);
+}
+
+long sysc_userfaultfd(struct wf_frame *f)
+{
+	long ret = sysc_new_fd(f);
+
+	if (ret >= 0)
+		lx_bind_all_for_faults();
+	return ret;
 }

@@ -120,9 +120,6 @@ WF_PARKS long lx_fdwait_poll_then_call_if(struct wf_frame *f, int fd, uint32_t e
 					  bool (*may_wait)(const struct wf_frame *f));
 
 bool lx_fdwait_is_nonblocking(int fd);
-/* sock.c: a read of it waits for more than one byte (SO_RCVLOWAT); read and readv of such. */
-bool lx_sock_has_low_mark(int fd);
-WF_PARKS long lx_sock_read_marked(struct wf_frame *f);
 
 /* A write whose reader is gone raises SIGPIPE, on the kernel thread, which blocks it: pass it to the thread. */
 WF_INLINE long lx_fdwait_check_sigpipe(long ret)

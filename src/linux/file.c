@@ -14,6 +14,7 @@
  */
 #include "linux/calls.h"
 #include "linux/fdwait.h"
+#include "linux/msg.h"
 #include "linux/ring.h"
 
 /* Somebody else could use our worker now, or when the disk has answered. */

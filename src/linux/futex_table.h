@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of futex waiters, for futex.c, futex_pi.c and futex_vector.c; the invariant is in futex.c. */
+/* The table of futex waiters, for futex.c, futex_pi.c and futex_vector.c; the invariant is in futex_table.c. */
 #ifndef WF_LINUX_FUTEX_TABLE_H
 #define WF_LINUX_FUTEX_TABLE_H
 
@@ -13,6 +13,8 @@ struct lx_futex_bucket {
 	struct wf_gather gather;   /* of the contended locks among the waiters' words */
 } WF_ALIGNED(WF_CACHE_LINE);
 
+/* An empty table. key: decides where an address goes, and is nobody else's to know. */
+void lx_futex_init(uint64_t key);
 struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr);
 /* Buckets by groups: a bit for that of addr; the first of group i. */
 #define LX_FUTEX_GROUPS 64u
@@ -41,8 +43,21 @@ WF_PARKS long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitse
 			       int64_t deadline);
 long lx_futex_requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
 		      const uint32_t *expected);
+#define LX_USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends */
+
 /* A futex word lies in user memory, and is aligned. */
-long lx_futex_check_address(const uint32_t *addr);
+WF_INLINE long lx_futex_check_address(const uint32_t *addr)
+{
+	if ((uintptr_t)addr & 3)
+		return -EINVAL;
+	return (uintptr_t)addr < LX_USER_END ? 0 : -EFAULT;
+}
+
+/* The words that exits clear, each t's child_tid. */
+bool lx_exit_word_is(const uint32_t *addr);
+void lx_exit_word_add(struct lx_thread *t);
+void lx_exit_word_remove(struct lx_thread *t);
+void lx_exit_word_withdraw(struct lx_thread *t);
 
 /* futex_pi.c. is_shared: the owner and other waiters may be another process's. */
 WF_PARKS long lx_futex_lock_pi(uint32_t *addr, int64_t deadline, bool is_try, bool is_shared);

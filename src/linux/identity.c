@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* prctl, and what a dead thread's stack is kept for. */
+#include "linux/bindcalls.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
-#include "linux/names.h"
+#include "linux/remote.h"
+#include "linux/comm.h"
 #include "linux/sandbox.h"
 
 #include <linux/prctl.h>
@@ -20,8 +22,39 @@ static long set_name(struct lx_thread *self, const char *user)
 			break;
 	}
 	__builtin_memcpy(self->name, name, sizeof(name));
-	lx_names_tell_kernel(self);
+	lx_comm_tell_kernel(self);
 	return 0;
+}
+
+static long set_death_signal(struct wf_frame *f, uint64_t sig)
+{
+	struct lx_thread *self = lx_self();
+	long ret;
+
+	if (!sig && !self->has_death_signal)
+		return 0;
+	ret = lx_deathsig_is_at_door(self)
+		      ? lx_remote_do(wf_rt.door, LX_REMOTE_SET_DEATH_SIGNAL, (long)sig, 0, 0, 0)
+		      : lx_bind_call(f);
+	if (ret == 0)
+		self->has_death_signal = true;
+	return ret;
+}
+
+static long get_death_signal(struct wf_frame *f)
+{
+	const struct lx_thread *self = lx_self();
+	long ret = 0;
+	int sig;
+
+	if (self->has_death_signal && !lx_deathsig_is_at_door(self))
+		return lx_raw(f);
+	if (self->has_death_signal)
+		ret = lx_remote_do(wf_rt.door, LX_REMOTE_DEATH_SIGNAL, 0, 0, 0, 0);
+	if (ret < 0)
+		return ret;
+	sig = (int)ret;
+	return wf_arch_copy((void *)WF_ARG1(f), &sig, sizeof(sig));
 }
 
 long sysc_prctl(struct wf_frame *f)
@@ -40,8 +73,9 @@ long sysc_prctl(struct wf_frame *f)
 	case PR_GET_TIMERSLACK:
 		return self->timer_slack_ns;
 	case PR_SET_PDEATHSIG:
+		return set_death_signal(f, WF_ARG1(f));
 	case PR_GET_PDEATHSIG:
-		return lx_deathsig_call(f);
+		return get_death_signal(f);
 	case PR_GET_TID_ADDRESS:
 		return wf_arch_copy((void *)WF_ARG1(f), &self->child_tid, sizeof(self->child_tid));
 	default:

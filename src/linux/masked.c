@@ -9,6 +9,7 @@
  * Called by: table.c, uring.c.
  */
 #include "linux/masked.h"
+#include "linux/calls.h"
 #include "linux/calls_poll.h"
 
 #include <linux/time_types.h>

@@ -5,7 +5,7 @@
  * directory), users and time.
  */
 #include "linux/namespaces.h"
-#include "linux/bind.h"
+#include "linux/bindcalls.h"
 #include "linux/calls.h"
 #include "linux/everybody.h"
 

@@ -24,47 +24,20 @@
  * Readiness wins over time and signals: every wake-up, whatever its reason, is followed by a look.
  */
 #include "linux/calls_poll.h"
+#include "linux/room.h"
 
 #include <linux/eventpoll.h>
 #include <linux/personality.h>
 #include <linux/poll.h>
 
 #define FDS_PER_COPY 16
-#define SMALL_ROOM 256  /* 5 slots: most calls */
-#define LARGE_ROOM 4096 /* more is mapped for the call: such calls are slow anyway */
-#define FEW_FDS (LARGE_ROOM / sizeof(struct lx_poll_slot))
+#define FEW_FDS (LX_ROOM_LARGE / sizeof(struct lx_poll_slot))
 
 /*
  * A descriptor that the poller does not take (no memory, epoll sets nested too deep, a number
  * beyond our table) cannot wake us: look for ourselves this often.
  */
 #define LOOK_AGAIN_NS (10 * WF_MS)
-
-static struct wf_slab small_rooms = { .object_bytes = SMALL_ROOM };
-static struct wf_slab large_rooms = { .object_bytes = LARGE_ROOM };
-
-void lx_poll_forget(void)
-{
-	wf_slab_init(&small_rooms, SMALL_ROOM);
-	wf_slab_init(&large_rooms, LARGE_ROOM);
-}
-
-void *lx_poll_room_get(size_t bytes)
-{
-	if (bytes <= SMALL_ROOM)
-		return wf_slab_get(&small_rooms);
-	return bytes <= LARGE_ROOM ? wf_slab_get(&large_rooms) : sys_map(bytes);
-}
-
-void lx_poll_room_put(void *room, size_t bytes)
-{
-	if (bytes <= SMALL_ROOM)
-		wf_slab_put(&small_rooms, room);
-	else if (bytes <= LARGE_ROOM)
-		wf_slab_put(&large_rooms, room);
-	else
-		sys_unmap(room, bytes);
-}
 
 void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive)
 {
@@ -337,13 +310,13 @@ static long poll_until(struct pollfd *fds, uint32_t nr, int64_t deadline)
 		if (ret)
 			return ret;
 	}
-	slots = lx_poll_room_get(bytes);
+	slots = lx_room_get(bytes);
 	if (!slots)
 		return -ENOMEM;
 	ret = fill_slots(slots, fds, nr);
 	if (ret >= 0)
 		ret = look_and_sleep(fds, nr, slots, (uint32_t)ret, deadline);
-	lx_poll_room_put(slots, bytes);
+	lx_room_put(slots, bytes);
 	return ret;
 }
 

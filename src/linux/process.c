@@ -8,7 +8,6 @@
 #include "arch/arch.h"
 #include "io/fd.h"
 #include "linux/abi.h"
-#include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
 #include "linux/everybody.h"

@@ -6,10 +6,7 @@
  * They are memory files that hold what was true when they were opened.
  */
 #include "base/fmt.h"
-#include "linux/bind.h"
-#include "linux/calls.h"
 #include "linux/named.h"
-#include "linux/names.h"
 #include "linux/procpath.h"
 
 #include <linux/fcntl.h>

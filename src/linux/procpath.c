@@ -11,8 +11,8 @@
  */
 #include "linux/procpath.h"
 #include "linux/bind.h"
-#include "linux/calls.h"
 #include "linux/named.h"
+#include "linux/nametable.h"
 
 #include "base/fmt.h"
 
@@ -160,7 +160,7 @@ void lx_proc_parse(struct lx_proc_path *out, int dirfd, const char *user_path)
 		return;
 	if (wf_arch_copy(path, user_path, 1) < 0)
 		return;
-	if (path[0] != '/' && (path[0] < '0' || path[0] > '9' || !lx_proc_is_tasks_fd(dirfd)))
+	if (path[0] != '/' && (path[0] < '0' || path[0] > '9' || !lx_nametable_is_tasks(dirfd)))
 		return;
 	if (path[0] == '/' && (wf_arch_copy(path, user_path, PREFIX_LEN) < 0 ||
 			       __builtin_memcmp(path, PREFIX, PREFIX_LEN)))
@@ -309,7 +309,7 @@ long sysc_getdents64(struct wf_frame *f)
 	uint32_t n = wf_thread_slots();
 	int64_t at;
 
-	if (!lx_proc_is_tasks_fd(fd))
+	if (!lx_nametable_is_tasks(fd))
 		return lx_blocking(f, false);
 	at = sys3(__NR_lseek, fd, 0, 1 /* SEEK_CUR */);
 	if (at < 0)

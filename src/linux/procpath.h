@@ -34,9 +34,6 @@ long lx_proc_make(const struct lx_proc_path *p, uint64_t open_flags);
 /* Of a thread that makes a real call: 'S' when it waits in it. */
 char lx_proc_state_in_call(const struct lx_thread *t);
 
-/* A descriptor for the directory of all threads: its entries are ours. */
-bool lx_proc_is_tasks_fd(int fd);
-
 WF_PARKS long sysc_getdents64(struct wf_frame *f);
 /* Calls with a path: at the first argument, or at the second after a directory. */
 WF_PARKS long sysc_path(struct wf_frame *f);

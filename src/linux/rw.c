@@ -10,6 +10,8 @@
 #include "base/fmt.h"
 #include "linux/calls.h"
 #include "linux/fdwait.h"
+#include "linux/lowmark.h"
+#include "linux/msg.h"
 #include "linux/tty.h"
 
 #include <fcntl.h>
@@ -347,8 +349,8 @@ long sysc_read(struct wf_frame *f)
 
 	if (goes_to_file(kind) || !WF_ARG2(f))
 		return sysc_file_read(f);
-	if (kind == WF_FD_SOCKET && lx_sock_has_low_mark(fd))
-		return lx_sock_read_marked(f);
+	if (kind == WF_FD_SOCKET && lx_lowmark_wanted(fd, 0))
+		return lx_lowmark_read(f);
 	return read_into(f, fd, (char *)WF_ARG1(f), WF_ARG2(f), kind);
 }
 
@@ -371,8 +373,8 @@ long sysc_readv(struct wf_frame *f)
 
 	if (goes_to_file(kind) || !WF_ARG2(f))
 		return sysc_file_read(f);
-	if (kind == WF_FD_SOCKET && lx_sock_has_low_mark(fd))
-		return lx_sock_read_marked(f);
+	if (kind == WF_FD_SOCKET && lx_lowmark_wanted(fd, 0))
+		return lx_lowmark_read(f);
 	lx_fdwait_init(&w, fd, EPOLLIN);
 	for (;;) {
 		ret = LX_TRY(&w, try_vector(w.use.fd, (const struct iovec_k *)WF_ARG1(f),

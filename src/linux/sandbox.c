@@ -11,11 +11,11 @@
  */
 #include "linux/sandbox.h"
 #include "linux/bind.h"
-#include "linux/calls.h"
+#include "linux/bindcalls.h"
 #include "linux/everybody.h"
-#include "linux/sysfilter.h"
 #include "linux/remote.h"
 #include "linux/ring.h"
+#include "linux/sysfilter.h"
 
 #include <linux/prctl.h>
 #include <linux/seccomp.h>

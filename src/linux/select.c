@@ -9,6 +9,7 @@
  * asked.
  */
 #include "linux/calls_poll.h"
+#include "linux/room.h"
 
 #include <linux/eventpoll.h>
 
@@ -53,7 +54,7 @@ static int number_after(const char *text, const char *label, int fallback)
  */
 static int clamp_to_table(int n)
 {
-	char *text = lx_poll_room_get(STATUS_BYTES);
+	char *text = lx_room_get(STATUS_BYTES);
 	long fd, len;
 
 	if (!text)
@@ -64,7 +65,7 @@ static int clamp_to_table(int n)
 		(void)sys_close((int)fd);
 	text[WF_MAX(len, 0)] = '\0';
 	n = WF_MIN(n, number_after(text, "FDSize:", n));
-	lx_poll_room_put(text, STATUS_BYTES);
+	lx_room_put(text, STATUS_BYTES);
 	return n;
 }
 
@@ -189,7 +190,7 @@ static long look_and_sleep(const struct fd_sets *s, struct lx_poll_slot *slots, 
 static long select_sets(const struct fd_sets *s, int64_t deadline)
 {
 	uint32_t nr = deadline == LX_POLL_NOW ? 0 : count_asked(s);
-	struct lx_poll_slot *slots = lx_poll_room_get(nr * sizeof(*slots));
+	struct lx_poll_slot *slots = lx_room_get(nr * sizeof(*slots));
 	long ret;
 
 	if (!slots)
@@ -197,7 +198,7 @@ static long select_sets(const struct fd_sets *s, int64_t deadline)
 	if (nr)
 		fill_slots(s, slots);
 	ret = look_and_sleep(s, slots, nr, deadline);
-	lx_poll_room_put(slots, nr * sizeof(*slots));
+	lx_room_put(slots, nr * sizeof(*slots));
 	return ret;
 }
 
@@ -216,7 +217,7 @@ static long select_until(const struct wf_frame *f, int64_t deadline)
 		s.n = clamp_to_table(s.n);
 	s.words = ((uint32_t)s.n + WORD_BITS - 1) / WORD_BITS;
 	bytes = 2 * NR_SETS * s.words * sizeof(uint64_t);
-	s.asked = lx_poll_room_get(bytes);
+	s.asked = lx_room_get(bytes);
 	if (!s.asked)
 		return -ENOMEM;
 	s.found = s.asked + NR_SETS * s.words;
@@ -225,7 +226,7 @@ static long select_until(const struct wf_frame *f, int64_t deadline)
 		ret = select_sets(&s, deadline);
 	if (ret >= 0 && write_sets(&s) < 0)
 		ret = -EFAULT;
-	lx_poll_room_put(s.asked, bytes);
+	lx_room_put(s.asked, bytes);
 	return ret;
 }
 

@@ -6,8 +6,7 @@
  * Called by: sigdeliver.c and sigfault.c for the thread that takes it, signals.c for one that need not.
  */
 #include "linux/abi.h"
-#include "linux/bind.h"
-#include "linux/names.h"
+#include "linux/comm.h"
 #include "linux/robust.h"
 
 #include <signal.h>
@@ -46,7 +45,7 @@ void lx_signal_default_action(int sig, struct wf_siginfo *info)
 		return;
 	}
 	if (k && k->cur && !lx_bind_tid(lx_of(k->cur)))
-		lx_names_lend(lx_of(k->cur));
+		lx_comm_lend(lx_of(k->cur));
 	lx_robust_walk_all(lx_futex_owner_died);
 	lx_ending_record(sig);
 	if (sys4(__NR_rt_tgsigqueueinfo, wf_rt.pid, lx_kernel_tid(), sig, info) < 0)

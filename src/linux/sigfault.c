@@ -7,8 +7,7 @@
  */
 #include "arch/arch.h"
 #include "linux/abi.h"
-#include "linux/bind.h"
-#include "linux/names.h"
+#include "linux/comm.h"
 #include "linux/overflow.h"
 
 #include <signal.h>
@@ -115,7 +114,7 @@ static void end_by_fault(int sig, const struct lx_thread *t, const struct wf_sig
 
 	open_faults();            /* one in what we read and write comes here again */
 	if (t && !lx_bind_tid(t)) /* that one has its name, and maybe a filter */
-		lx_names_lend(t);
+		lx_comm_lend(t);
 	if (lx_ending_begin()) {
 		if (t && lx_overflow_find(&o, t, info, uc))
 			say_overflow(&o);

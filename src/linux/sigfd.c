@@ -8,8 +8,9 @@
  * Those made before the first thread, or handed to us by another process, are found in /proc when the question
  * first comes up.
  */
-#include "linux/calls_poll.h"
 
+#include "linux/abi.h"
+#include "linux/room.h"
 #include <fcntl.h>
 
 #define ROOM_BYTES 4096
@@ -62,7 +63,7 @@ static uint64_t find_all(void)
 {
 	long dir = sys4(__NR_openat, AT_FDCWD, "/proc/self/fdinfo",
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	char *room = dir < 0 ? NULL : lx_poll_room_get(ROOM_BYTES);
+	char *room = dir < 0 ? NULL : lx_room_get(ROOM_BYTES);
 	uint64_t found = 0;
 	long n;
 
@@ -75,7 +76,7 @@ static uint64_t find_all(void)
 			at += d->bytes;
 		}
 	if (room)
-		lx_poll_room_put(room, ROOM_BYTES);
+		lx_room_put(room, ROOM_BYTES);
 	if (dir >= 0)
 		(void)sys_close((int)dir);
 	return found;

@@ -35,7 +35,6 @@
  *     has somebody else notified. One of the two sees the other.
  */
 #include "linux/abi.h"
-#include "linux/calls.h"
 
 #include <signal.h>
 

@@ -8,21 +8,19 @@
  */
 #include "linux/calls.h"
 #include "linux/fdwait.h"
+#include "linux/lowmark.h"
+#include "linux/msg.h"
+#include "linux/sockopt.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
 
-#define SOL_SOCKET 1
 #define SO_ACCEPTCONN 30
-#define SO_TYPE 3
-#define SO_RCVLOWAT 18
 #define SO_RCVTIMEO_OLD 20
 #define SO_SNDTIMEO_OLD 21
 #define SO_RCVTIMEO_NEW 66
 #define SO_SNDTIMEO_NEW 67
-#define SO_DOMAIN 39
 #define AF_UNIX 1
-#define SOCK_STREAM 1
 #define IPPROTO_TCP 6
 #define TCP_ULP 31
 #define RLIMIT_NOFILE 7
@@ -32,28 +30,13 @@
 #define MSG_FASTOPEN 0x20000000
 #define MAX_MESSAGES 1024 /* of one mmsg call: the kernel's limit */
 
-static int socket_option(int fd, int option)
-{
-	int value = 0, len = sizeof(value);
-
-	return sys5(__NR_getsockopt, fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
-}
-
-static bool is_stream(int fd)
-{
-	return socket_option(fd, SO_TYPE) == SOCK_STREAM;
-}
-
-/* (a) Some socket may have a low-water mark. */
-static uint32_t has_low_marks;
-
 long sysc_setsockopt(struct wf_frame *f)
 {
 	int fd = (int)WF_ARG0(f), level = (int)WF_ARG1(f), option = (int)WF_ARG2(f);
 	long ret;
 
 	if (level == SOL_SOCKET && option == SO_RCVLOWAT)
-		wf_store_relaxed(&has_low_marks, 1u); /* before it counts */
+		wf_store_relaxed(&lx_lowmark_any, 1u); /* before it counts */
 	ret = lx_blocking(f, false);
 	if (level == SOL_SOCKET && (option == SO_RCVTIMEO_OLD || option == SO_SNDTIMEO_OLD ||
 				    option == SO_RCVTIMEO_NEW || option == SO_SNDTIMEO_NEW))
@@ -95,90 +78,7 @@ static long at_once(long ret)
  */
 static bool is_known_to_kernel_only(int fd, const void *name)
 {
-	return name && socket_option(fd, SO_DOMAIN) == AF_UNIX && !lx_fdwait_is_nonblocking(fd);
-}
-
-/*
- * How many bytes a read waits for, from a stream with MSG_WAITALL or SO_RCVLOWAT: attempts that do not wait would take
- * less. 0: for whatever comes.
- */
-static size_t wanted_bytes(int fd, uint64_t flags)
-{
-	int mark;
-
-	if (flags & MSG_WAITALL)
-		return is_stream(fd) ? SIZE_MAX : 0;
-	if (WF_LIKELY(!wf_load_relaxed(&has_low_marks)))
-		return 0;
-	mark = socket_option(fd, SO_RCVLOWAT);
-	return mark > 1 && is_stream(fd) ? (size_t)mark : 0;
-}
-
-/*
- * Until *wanted bytes have come, or the end, an error or a signal; no more than len. A part is returned as it is.
- * *wanted: what is still to come.
- */
-static long receive_wanted(struct lx_fdwait *w, char *buf, size_t len, long flags, size_t *wanted)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		long ret = LX_TRY(
-			w, sys6(__NR_recvfrom, w->use.fd, buf + done, len - done, flags, 0, 0));
-
-		if (ret == 0)
-			break;
-		if (ret > 0) {
-			done += (size_t)ret;
-			*wanted -= WF_MIN((size_t)ret, *wanted);
-			continue;
-		}
-		if (ret == -EAGAIN && !*wanted)
-			break;
-		if (ret == -EAGAIN)
-			ret = lx_fdwait_park(w);
-		if (ret < 0)
-			return done ? (long)done : ret;
-	}
-	return (long)done;
-}
-
-static long receive_vector(struct lx_fdwait *w, const struct iovec_k *vec, size_t nr, size_t wanted)
-{
-	size_t done = 0;
-
-	for (size_t i = 0; i < nr; i++) {
-		struct iovec_k v;
-		long ret = lx_fdwait_load_iovec(vec, i, &v);
-
-		if (ret == 0 && v.len)
-			ret = receive_wanted(w, v.base, v.len, MSG_DONTWAIT, &wanted);
-		if (ret < 0)
-			return done ? (long)done : ret;
-		done += (size_t)ret;
-		if ((size_t)ret < v.len)
-			break;
-	}
-	return (long)done;
-}
-
-bool lx_sock_has_low_mark(int fd)
-{
-	return wanted_bytes(fd, 0);
-}
-
-long lx_sock_read_marked(struct wf_frame *f)
-{
-	size_t wanted = wanted_bytes((int)WF_ARG0(f), 0);
-	struct lx_fdwait w;
-	long ret;
-
-	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
-	if (f->nr == __NR_read)
-		ret = receive_wanted(&w, (char *)WF_ARG1(f), WF_ARG2(f), MSG_DONTWAIT, &wanted);
-	else
-		ret = receive_vector(&w, (const struct iovec_k *)WF_ARG1(f), WF_ARG2(f), wanted);
-	return lx_fdwait_done(&w, ret);
+	return name && lx_sockopt(fd, SO_DOMAIN) == AF_UNIX && !lx_fdwait_is_nonblocking(fd);
 }
 
 /* Not when something else than bytes is asked for, or bytes are to stay: then the kernel waits. */
@@ -195,8 +95,9 @@ static long recvfrom_wanted(struct wf_frame *f, size_t wanted)
 	if (!can_be_put_together(WF_ARG3(f)) || WF_ARG4(f))
 		return wait_in_kernel_for(f, EPOLLIN);
 	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
-	ret = receive_wanted(&w, (char *)WF_ARG1(f), WF_ARG2(f),
-			     (long)((WF_ARG3(f) & ~(uint64_t)MSG_WAITALL) | MSG_DONTWAIT), &wanted);
+	ret = lx_lowmark_receive(&w, (char *)WF_ARG1(f), WF_ARG2(f),
+				 (long)((WF_ARG3(f) & ~(uint64_t)MSG_WAITALL) | MSG_DONTWAIT),
+				 &wanted);
 	return lx_fdwait_done(&w, ret);
 }
 
@@ -211,7 +112,7 @@ static long recvmsg_wanted(struct wf_frame *f, size_t wanted)
 	if (!can_be_put_together(WF_ARG2(f)) || m.name || (m.control && m.controllen))
 		return wait_in_kernel_for(f, EPOLLIN);
 	lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
-	ret = lx_fdwait_done(&w, receive_vector(&w, m.iov, m.iovlen, wanted));
+	ret = lx_fdwait_done(&w, lx_lowmark_receive_vector(&w, m.iov, m.iovlen, wanted));
 	if (ret < 0)
 		return ret;
 	m.controllen = 0;
@@ -239,7 +140,7 @@ long sysc_recvfrom(struct wf_frame *f)
 	}
 	if (flags & MSG_ERRQUEUE) /* waits on sockets that have no such queue */
 		return lx_blocking(f, false);
-	wanted = wanted_bytes((int)WF_ARG0(f), flags);
+	wanted = lx_lowmark_wanted((int)WF_ARG0(f), flags);
 	if (wanted)
 		return recvfrom_wanted(f, wanted);
 	ret = is_plain ? lx_fdwait_first(&w) : 0;
@@ -267,7 +168,7 @@ long sysc_recvmsg(struct wf_frame *f)
 		ret = at_once(lx_raw(f));
 	} else if (flags & MSG_ERRQUEUE) {
 		ret = lx_blocking(f, false);
-	} else if ((wanted = wanted_bytes((int)WF_ARG0(f), flags))) {
+	} else if ((wanted = lx_lowmark_wanted((int)WF_ARG0(f), flags))) {
 		ret = recvmsg_wanted(f, wanted);
 	} else {
 		lx_fdwait_init(&w, (int)WF_ARG0(f), EPOLLIN);
@@ -381,7 +282,7 @@ long sysc_sendto(struct wf_frame *f)
 		if (ret >= 0) {
 			done += (size_t)ret;
 			/* A part: only a stream sends the rest, and only a blocking one waits for it. */
-			if (done >= len || !is_stream(w.use.fd) ||
+			if (done >= len || !lx_sockopt_is_stream(w.use.fd) ||
 			    lx_fdwait_is_nonblocking(w.use.fd))
 				return lx_fdwait_done(&w, (long)done);
 			continue;
@@ -403,7 +304,7 @@ static long send_rest(struct wf_frame *f, int fd, const struct msghdr_k *user, l
 	struct msghdr_k m;
 
 	if (wf_arch_copy(&m, user, sizeof(m)) < 0 || done >= lx_rw_vector_bytes(m.iov, m.iovlen) ||
-	    !is_stream(fd) || lx_fdwait_is_nonblocking(fd))
+	    !lx_sockopt_is_stream(fd) || lx_fdwait_is_nonblocking(fd))
 		return done;
 	return lx_rw_write_rest(fd, WF_FD_SOCKET, m.iov, m.iovlen, (size_t)done);
 }
@@ -572,7 +473,7 @@ long sysc_connect(struct wf_frame *f)
 	if (to.family != AF_INET && to.family != AF_INET6)
 		return lx_blocking(f, false);
 	lx_fdwait_init(&w, fd, EPOLLOUT);
-	is_slow = !is_local(&to) && is_stream(fd) && !lx_fdwait_is_nonblocking(fd);
+	is_slow = !is_local(&to) && lx_sockopt_is_stream(fd) && !lx_fdwait_is_nonblocking(fd);
 	do {
 		ret = is_slow && !w.has_waited ? lx_brief(f) : lx_breakable_on(f, w.use.fd);
 		if (ret != -EINTR)

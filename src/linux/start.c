@@ -12,14 +12,15 @@
 #include "io/ring.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
-#include "linux/calls.h"
 #include "linux/credentials.h"
 #include "linux/deathsig.h"
 #include "linux/everybody.h"
-#include "linux/names.h"
+#include "linux/futex_table.h"
+#include "linux/nametable.h"
 #include "linux/policy.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
+#include "linux/room.h"
 #include "linux/timertable.h"
 #include "sched/self.h"
 #include "sys/rseq.h"
@@ -350,13 +351,13 @@ void lx_forget(bool shares_files)
 	wf_epoll_forget(shares_files);
 	wf_ring_forget();
 	lx_timer_table_forget();
-	lx_poll_forget();
+	lx_room_forget();
 	lx_queue_forget();
 	lx_credentials_forget();
 	lx_everybody_forget();
 	lx_stacks_forget();
 	lx_heir_forget();
-	lx_names_forget();
+	lx_nametable_forget();
 	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
 	lx_config.on_exit = NULL;
 	lx_config.on_death = NULL;

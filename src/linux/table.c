@@ -3,8 +3,8 @@
  * Who answers which system call. A number without a row is not patched where it is known statically, and
  * passes through, watched by the monitor, where it is not.
  */
-#include "linux/bind.h"
 #include "linux/calls.h"
+#include "linux/calls_poll.h"
 #include "linux/cpuclock.h"
 #include "linux/names.h"
 #include "linux/namespaces.h"

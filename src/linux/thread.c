@@ -10,6 +10,7 @@
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
+#include "linux/futex_table.h"
 #include "linux/robust.h"
 #include "sched/park.h"
 #include "sys/rseq.h"

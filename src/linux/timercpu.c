@@ -6,7 +6,6 @@
  * timer cannot expire before the rest has passed there. It signals the door, which looks at the thread's clock and
  * sends the program's signal, or sets the kernel's timer to the new rest.
  */
-#include "linux/cpuclock.h"
 #include "linux/timers.h"
 #include "linux/timertable.h"
 

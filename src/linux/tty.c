@@ -10,7 +10,6 @@
  */
 #include "linux/tty.h"
 #include "base/fmt.h"
-#include "linux/calls.h"
 #include "linux/fdwait.h"
 
 #include <fcntl.h>

@@ -4,7 +4,6 @@
  * call. Nobody waits for ever for a lock that is free, no two threads own one, and nobody is told that an owner is dead
  * who had unlocked.
  */
-#include "linux/calls.h"
 #include "linux/futex_table.h"
 #include "linux/ring.h"
 #include "linux/robust.h"

@@ -3,7 +3,6 @@
 #include "signal_machine.h"
 #include "arch/arch.h"
 #include "arch/x86_64/sigframe.h"
-#include "linux/calls.h"
 #include "signal_user.h"
 
 #include <signal.h>

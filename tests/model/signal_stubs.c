@@ -4,12 +4,13 @@
 #include "linux/calls.h"
 #include "linux/credentials.h"
 #include "linux/everybody.h"
-#include "linux/names.h"
+#include "linux/comm.h"
 #include "linux/overflow.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
 #include "linux/timers.h"
 #include "signal_machine.h"
+#include "linux/bindcalls.h"
 
 struct lx_process lx;
 struct lx_gate_ops lx_gate;
@@ -85,7 +86,7 @@ void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending
 {
 }
 
-void lx_names_lend(const struct lx_thread *t)
+void lx_comm_lend(const struct lx_thread *t)
 {
 }
 
