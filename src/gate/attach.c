@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Attach: runs as the constructor of the preloaded library, before all others (-z initfirst): some make threads.
+ * Attach: whether the threads of this process are weft's. Runs as the library's constructor, before all others (-z initfirst):
+ * some make threads. And where nobody has asked for it then, when the program calls weft_attach().
  *
- * libc and the libraries of sanitizers, which replace functions of libc, have not run their own constructors then. So
+ * The program asks for it by being linked with the library, its user by a preload. A library that is linked with it, or is
+ * opened later, does not: a plugin does not change its host.
+ *
+ * In the constructor libc and the libraries of sanitizers, which replace functions of libc, have not run their own constructors then. So
  * nothing is called here but what the loader answers by itself.
  *
  * Replaces the few system calls of libc that can make a thread, and tells linux/ what it needs to start the
@@ -14,6 +18,7 @@
 #include "arch/x86_64/cpu.h"
 #include "arch/x86_64/erratum.h"
 #include "base/fmt.h"
+#include "gate/before.h"
 #include "gate/children.h"
 #include "gate/env.h"
 #include "gate/exec.h"
@@ -42,7 +47,13 @@
 #define DEFAULT_SIGSTACK 4096
 #define REFUSED 125 /* as `weft run` ends */
 
+#define SONAME "libweft.so.0"
+#define WHY_UNASKED "only a library names libweft, and weft_attach() was not called"
+
 static struct wf_settings settings;
+static bool is_preloaded;   /* by `weft run`, or a user who knows what it does */
+static bool is_unasked;     /* weft_attach() may come */
+static uint64_t nr_filters; /* of system calls, when the library was loaded; with is_unasked */
 
 /* For those who look from outside: `weft ps`. */
 static void note_native(const char *why)
@@ -53,9 +64,12 @@ static void note_native(const char *why)
 	wf_fmt_str(&f, why);
 }
 
+/* A program that is linked with us asks weft_mode(), and prints what it likes. */
 static void stay_native(const char *why)
 {
 	note_native(why);
+	if (!is_preloaded && !settings.is_strict)
+		return;
 	wf_say(settings.is_strict ? "not running on plain NPTL, as --strict asks: "
 				  : "running on plain NPTL: ",
 	       why, NULL);
@@ -72,23 +86,6 @@ static void say_short(const char *of)
 static void stay_outside(const char *why)
 {
 	wf_say("its own kernel threads stay outside of the program's sandbox: ", why, NULL);
-}
-
-static bool has_other_threads(void)
-{
-	char buf[1024];
-	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-		       0);
-	int entries = 0;
-	long n;
-
-	if (fd < 0)
-		return false;
-	while ((n = sys3(__NR_getdents64, fd, buf, sizeof(buf))) > 0)
-		for (long at = 0; at < n; at += *(unsigned short *)(buf + at + 16))
-			entries++;
-	(void)sys_close((int)fd);
-	return entries > 3; /* ".", ".." and the main thread */
 }
 
 static void find_rseq(void)
@@ -207,11 +204,10 @@ static const char *own_name(void)
 	return dladdr((void *)own_name, &own) && own.dli_fname ? own.dli_fname : NULL;
 }
 
-static void prepare(char **env)
+static void prepare(const struct r_debug *debug, char **env)
 {
 	unsigned long sigstack = getauxval(AT_MINSIGSTKSZ);
 	const char *library = own_name();
-	const struct r_debug *debug = dlsym(RTLD_DEFAULT, "_r_debug");
 	struct dl_phdr_info program;
 	int ret;
 
@@ -219,7 +215,7 @@ static void prepare(char **env)
 		stay_native_unseen(why_no_fsgsbase(env), debug);
 		return;
 	}
-	if (has_other_threads()) {
+	if (wf_before_has_threads()) {
 		stay_native("threads were made before weft was loaded");
 		return;
 	}
@@ -237,7 +233,8 @@ static void prepare(char **env)
 	if (wf_lastword_open(settings.watch))
 		lx_config.on_death = wf_lastword_tell;
 	lx_config.main_stack_top = main_stack_top();
-	if (library && !settings.leaves_children && (settings.is_first || settings.is_strict))
+	if (library && is_preloaded && !settings.leaves_children &&
+	    (settings.is_first || settings.is_strict))
 		wf_exec_watch(library, settings.is_strict);
 	wf_cpu_poison();
 	find_rseq();
@@ -276,6 +273,69 @@ static bool is_glibc(void)
 	return dlsym(RTLD_DEFAULT, "_rtld_global_ro") != NULL;
 }
 
+/* Their leak checkers know kernel threads only, and one tells races by the calls that make them. */
+static const char *find_sanitizer(void)
+{
+	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
+		return "ThreadSanitizer knows kernel threads only (WEFT=1 attaches all the same)";
+	return dlsym(RTLD_DEFAULT, "__lsan_do_leak_check")
+		       ? "a leak checker knows kernel threads only (WEFT=1 attaches all the same)"
+		       : NULL;
+}
+
+/* The loader lists the program, what is preloaded, what the program needs, libc among it, and then what these need. */
+static bool is_before_libc(const struct r_debug *debug)
+{
+	const struct link_map *libc = wf_modules_find(debug, "libc.so.6");
+	const struct link_map *map = debug->r_map;
+
+	while (map && map != libc && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	return map && map != libc;
+}
+
+static bool is_in_first_namespace(const struct r_debug *debug)
+{
+	const struct link_map *map = debug->r_map;
+
+	while (map && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	return map;
+}
+
+/* At load: by the program or its user; what other libraries need changes nothing. */
+static bool is_asked(const struct r_debug *debug, char **env)
+{
+	const char *preload = env ? wf_env_get(env, "LD_PRELOAD") : NULL, *name = own_name();
+	bool is_linked = debug && wf_modules_program_needs(debug, SONAME);
+
+	if (!debug)
+		return is_preloaded = true; /* prepare() says what that means */
+	is_preloaded = is_linked ? preload && name && wf_env_lists(preload, name)
+				 : is_before_libc(debug);
+	return is_linked || is_preloaded;
+}
+
+/* Why not, though it is asked for. */
+static const char *find_obstacle(const struct r_debug *debug)
+{
+	if (settings.is_off)
+		return "weft is switched off (WEFT=0)";
+	if (debug && !is_in_first_namespace(debug))
+		return "this copy of libweft lies in a namespace of its own (dlmopen)";
+	return is_preloaded || settings.is_on ? NULL : find_sanitizer();
+}
+
+static void attach(const struct r_debug *debug, char **env)
+{
+	const char *why = find_obstacle(debug);
+
+	if (why)
+		note_native(why);
+	else
+		prepare(debug, env);
+}
+
 const char *wf_attach_why_not(void)
 {
 	return lx.why_native[0] ? lx.why_native : lx_why_native();
@@ -283,17 +343,30 @@ const char *wf_attach_why_not(void)
 
 int wf_attach_late(void)
 {
-	return wf_attach_why_not() ? -ENOTSUP : 0;
+	if (!is_unasked)
+		return wf_attach_why_not() ? -ENOTSUP : 0;
+	if (wf_before_has_threads())
+		return -EBUSY;
+	is_unasked = false;
+	note_native("");
+	if (wf_before_nr_filters() != nr_filters)
+		note_native(LX_WHY_FILTERED);
+	else
+		attach(dlsym(RTLD_DEFAULT, "_r_debug"), getauxval(AT_SECURE) ? NULL : environ);
+	lx.has_userfaults = wf_before_has_userfaults();
+	return wf_attach_late();
 }
 
-__attribute__((constructor)) static void attach(int argc, char **argv, char **envp)
+__attribute__((constructor)) static void load(int argc, char **argv, char **envp)
 {
+	const struct r_debug *debug;
 	/* A program with rights that its user has not: what the user says does not count, and what the loader hid stays so. */
 	bool is_secure;
 
 	(void)argc;
 	(void)argv;
 	if (!is_glibc()) {
+		note_native("this program's libc is not glibc");
 		leave_alone();
 		return;
 	}
@@ -303,13 +376,17 @@ __attribute__((constructor)) static void attach(int argc, char **argv, char **en
 		wf_say("locks lack a fence that this processor needs (erratum 147): ",
 		       "the text of libweft may not be written", NULL);
 	is_secure = getauxval(AT_SECURE);
+	debug = dlsym(RTLD_DEFAULT, "_r_debug");
+	wf_settings_read(is_secure ? NULL : envp, &settings);
+	is_unasked = !is_asked(debug, is_secure ? NULL : envp) && !find_obstacle(debug);
+	if (is_unasked) {
+		nr_filters = wf_before_nr_filters();
+		note_native(WHY_UNASKED);
+		return;
+	}
 	if (!is_secure)
 		wf_env_restore(envp, "GLIBC_TUNABLES");
-	wf_settings_read(is_secure ? NULL : envp, &settings);
-	if (!settings.is_off)
-		prepare(is_secure ? NULL : envp);
-	else
-		note_native("weft is switched off (WEFT=0)");
+	attach(debug, is_secure ? NULL : envp);
 	if (settings.leaves_children)
 		wf_children_leave(envp);
 }

@@ -54,6 +54,35 @@ bool wf_env_begins(const char *value, const char *word)
 	return !*word;
 }
 
+static const char *last_part(const char *path)
+{
+	const char *last = path;
+
+	for (; *path; path++)
+		if (*path == '/')
+			last = path + 1;
+	return last;
+}
+
+bool wf_env_lists(const char *list, const char *file)
+{
+	const char *name = last_part(file);
+
+	for (const char *item = list; *item;) {
+		const char *p = name;
+
+		/* A folder makes the next part the name. */
+		while (*item && *item != ':' && *item != ' ') {
+			p = *item == '/' ? name : p && *p == *item ? p + 1 : NULL;
+			item++;
+		}
+		if (p && !*p)
+			return true;
+		item += *item != '\0';
+	}
+	return false;
+}
+
 static bool is_in_any_case(const char *value, const char *word)
 {
 	for (; *word; word++, value++) {

@@ -22,6 +22,9 @@ void wf_env_restore(char **env, const char *name);
 bool wf_env_is(const char *value, const char *word);
 bool wf_env_begins(const char *value, const char *word);
 
+/* Does a list of files, as in LD_PRELOAD, have one with this file's name, in whatever folder? */
+bool wf_env_lists(const char *list, const char *file);
+
 /* The answer of a variable that switches something: 1, on, yes, true or 0, off, no, false in any case. */
 enum wf_env_switch {
 	WF_ENV_UNSET, /* no such variable, or an empty one */

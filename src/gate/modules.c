@@ -150,7 +150,7 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 	struct dl_phdr_info info;
 	int ret;
 
-	if (is_named(map, "libweft") || !describe(map, &info))
+	if (map->l_ld == _DYNAMIC || !describe(map, &info))
 		return 0;
 	find_bounds(&info, m);
 	if (is_named(map, "linux-vdso")) {
@@ -201,8 +201,8 @@ static bool contains(const char *text, size_t bytes, const char *word)
 	return false;
 }
 
-/* Is the word part of a name that the module wants of others, or has for them? */
-static bool names(const struct link_map *map, const char *word)
+/* The names that the module wants of others, or has for them; NULL: none. */
+static const char *strings_of(const struct link_map *map, size_t *out_bytes)
 {
 	uintptr_t text = 0;
 	size_t bytes = 0;
@@ -213,11 +213,18 @@ static bool names(const struct link_map *map, const char *word)
 		else if (d->d_tag == DT_STRSZ)
 			bytes = d->d_un.d_val;
 	}
-	if (!text)
-		return false;
-	if (text < map->l_addr) /* not relocated */
+	if (text && text < map->l_addr) /* not relocated */
 		text += map->l_addr;
-	return contains((const char *)text, bytes, word);
+	*out_bytes = text ? bytes : 0;
+	return (const char *)text;
+}
+
+static bool names(const struct link_map *map, const char *word)
+{
+	size_t bytes;
+	const char *text = strings_of(map, &bytes);
+
+	return contains(text, bytes, word);
 }
 
 /* Makes robust locks, or goes on with those of the dead. */
@@ -423,6 +430,24 @@ struct link_map *wf_modules_find(const struct r_debug *r, const char *name)
 	while (map && !is_named(map, name))
 		map = map->l_next;
 	return map;
+}
+
+bool wf_modules_program_needs(const struct r_debug *r, const char *soname)
+{
+	size_t bytes;
+	const char *text = strings_of(r->r_map, &bytes);
+
+	for (const ElfW(Dyn) *d = r->r_map->l_ld; text && d && d->d_tag != DT_NULL; d++) {
+		const char *a = soname, *b = text + d->d_un.d_val;
+
+		if (d->d_tag != DT_NEEDED)
+			continue;
+		while (*a && *a == *b)
+			a++, b++;
+		if (*a == *b)
+			return true;
+	}
+	return false;
 }
 
 bool wf_modules_make_threads(const struct r_debug *r)

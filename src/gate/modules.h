@@ -25,6 +25,9 @@ void wf_modules_init(const struct r_debug *debug, const struct dl_phdr_info *pro
 /* A loaded module whose name begins so, or NULL. */
 struct link_map *wf_modules_find(const struct r_debug *debug, const char *name);
 
+/* The program itself has been linked with a library of this name. */
+bool wf_modules_program_needs(const struct r_debug *debug, const char *soname);
+
 /* In the text or data of the program's own libc, from wf_modules_patch_first() on. */
 bool wf_modules_in_libc(uintptr_t addr);
 

@@ -105,6 +105,7 @@ void wf_settings_read(char **env, struct wf_settings *out)
 	seed = wf_env_get(env, "WEFT_SEED");
 	*out = (struct wf_settings){
 		.is_off = !is_on(env, "WEFT", true),
+		.is_on = wf_env_switch(wf_env_get(env, "WEFT")) == WF_ENV_ON,
 		.is_strict = is_on(env, "WEFT_STRICT", false),
 		.is_first = number_of(env, "WEFT_PID", UINT32_MAX) == (uint64_t)sys0(__NR_getpid),
 		.wants_stats = is_on(env, "WEFT_STATS", false),

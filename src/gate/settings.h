@@ -12,6 +12,7 @@
 
 struct wf_settings {
 	bool is_off;            /* WEFT */
+	bool is_on;             /* WEFT, too: where it is a question */
 	bool is_strict;         /* WEFT_STRICT: end instead of falling back to plain NPTL */
 	bool is_first;          /* WEFT_PID: this process is what `weft run` became */
 	bool wants_stats;       /* WEFT_STATS */
