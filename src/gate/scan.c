@@ -158,7 +158,7 @@ static size_t first_match_from(const struct wf_scan *s, uintptr_t addr)
 	return lo;
 }
 
-static void mark_near(struct wf_scan *s, uintptr_t target)
+static WF_NOINLINE void mark_near(struct wf_scan *s, uintptr_t target)
 {
 	for (size_t i = first_match_from(s, target - AFTER + 1);
 	     i < s->nr_matches && s->matches[i].addr <= target + BEFORE; i++) {
@@ -168,7 +168,8 @@ static void mark_near(struct wf_scan *s, uintptr_t target)
 	}
 }
 
-static void mark_target(struct wf_scan *s, uintptr_t target)
+/* Of tens of thousands of jumps in a libc, few get beyond the line. */
+WF_INLINE void mark_target(struct wf_scan *s, uintptr_t target)
 {
 	size_t line;
 
@@ -189,7 +190,7 @@ bool wf_match_is_target(const struct wf_match *m, uintptr_t addr)
 }
 
 /* The jump with a 32-bit displacement that may begin at p. */
-static void mark_long_jump(struct wf_scan *s, const uint8_t *p)
+WF_INLINE void mark_long_jump(struct wf_scan *s, const uint8_t *p)
 {
 	const uint8_t *next = p + (*p == 0x0f ? 6 : 5);
 

@@ -17,18 +17,37 @@
 
 static struct lx_futex_bucket buckets[BUCKETS];
 static uint64_t hash_key; /* (p) */
+/*
+ * (a) A bit for each group that is as it should be: a page of the table, which a program with few locks never touches. In a child
+ * none is, since what lies there is the parent's. The release pairs with the acquire in lx_futex_bucket_of().
+ */
+static uint64_t ready_groups;
+static struct wf_spin ready_lock;
 _Static_assert(BUCKETS == 1u << (64 - 52), "lx_futex_bucket_of()");
+_Static_assert(LX_FUTEX_GROUP_BUCKETS * sizeof(struct lx_futex_bucket) == WF_PAGE, "a page each");
 
 void lx_futex_init(uint64_t key)
 {
 	hash_key = key | 1;
-	for (uint32_t i = 0; i < BUCKETS; i++) {
-		buckets[i].lock = (struct wf_spin){ 0 };
-		/* in a child its worker is the parent's */
-		buckets[i].gather = (struct wf_gather){ 0 };
-		wf_list_init(&buckets[i].waiters);
-		wf_list_init(&buckets[i].exit_words);
+	ready_lock = (struct wf_spin){ 0 };
+	ready_groups = 0;
+}
+
+static WF_NOINLINE void make_ready(size_t group)
+{
+	struct lx_futex_bucket *b = &buckets[group * LX_FUTEX_GROUP_BUCKETS];
+
+	wf_spin_lock(&ready_lock);
+	if (!(ready_groups >> group & 1)) {
+		for (uint32_t i = 0; i < LX_FUTEX_GROUP_BUCKETS; i++) {
+			b[i].lock = (struct wf_spin){ 0 };
+			b[i].gather = (struct wf_gather){ 0 };
+			wf_list_init(&b[i].waiters);
+			wf_list_init(&b[i].exit_words);
+		}
+		wf_store_release(&ready_groups, ready_groups | 1ull << group);
 	}
+	wf_spin_unlock(&ready_lock);
 }
 
 /*
@@ -38,8 +57,11 @@ void lx_futex_init(uint64_t key)
 struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr)
 {
 	unsigned __int128 h = (unsigned __int128)(uintptr_t)addr * hash_key;
+	uint64_t i = ((uint64_t)h >> 52) ^ ((uint64_t)(h >> 64) & (BUCKETS - 1));
 
-	return &buckets[((uint64_t)h >> 52) ^ ((uint64_t)(h >> 64) & (BUCKETS - 1))];
+	if (WF_UNLIKELY(!(wf_load_acquire(&ready_groups) >> i / LX_FUTEX_GROUP_BUCKETS & 1)))
+		make_ready(i / LX_FUTEX_GROUP_BUCKETS);
+	return &buckets[i];
 }
 
 uint64_t lx_futex_group_of(const uint32_t *addr)
@@ -49,6 +71,8 @@ uint64_t lx_futex_group_of(const uint32_t *addr)
 
 struct lx_futex_bucket *lx_futex_group(uint32_t i)
 {
+	if (!(wf_load_acquire(&ready_groups) >> i & 1))
+		make_ready(i);
 	return &buckets[i * LX_FUTEX_GROUP_BUCKETS];
 }
 
