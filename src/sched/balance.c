@@ -20,8 +20,6 @@
 #include "sched/peer.h"
 #include "sched/runtime.h"
 
-#define SLICES_AS_MANY 12 /* what a thread has used here before it changes places with another */
-
 /* A racy guess, as all of this. */
 static uint32_t load_of(const struct wf_worker *w)
 {
@@ -71,11 +69,12 @@ enum wf_prev_action wf_balance_leave(struct wf_kthread *k, enum wf_prev_action a
 		    (wf_thread_is_beside_peer(self) && wf_peer_is_any(to)))
 			return action;
 	} else {
-		self->slices_here = WF_MIN(self->slices_here + 1u, 15u) & 15u;
-		if (!to || least > mine || (least == mine && self->slices_here < SLICES_AS_MANY))
+		self->slices_here = wf_habit_rise(WF_HABIT_STAYED, self->slices_here, 1) & 15u;
+		if (!to || least > mine ||
+		    (least == mine && !wf_habit_holds(WF_HABIT_STAYED, self->slices_here)))
 			return action;
 	}
-	self->slices_here = 0;
+	self->slices_here = wf_habit_fall(WF_HABIT_STAYED, self->slices_here) & 15u;
 	k->joins = to;
 	return WF_PREV_JOIN;
 }

@@ -5,7 +5,7 @@
 #include "sched/runtime.h"
 
 #define BRIEF_CYCLES 700u /* about 300 ns: some moves of a cache line between distant processors */
-#define SCORE_MAX 15u
+#define STEPS_OF_A_BRIEF_WAIT 4
 
 void wf_gather_waits(struct wf_gather *g)
 {
@@ -16,14 +16,16 @@ void wf_gather_waits(struct wf_gather *g)
 void wf_gather_missed(struct wf_gather *g)
 {
 	if (wf_rt.nr_workers > 1)
-		wf_store_relaxed(&g->score, WF_MIN(g->score + 1, SCORE_MAX));
+		wf_store_relaxed(&g->score, wf_habit_rise(WF_HABIT_BRIEF_LOCK, g->score, 1));
 }
 
 static void learn_from_wake(struct wf_gather *g)
 {
 	bool is_brief = wf_cpu_cycles() - g->waited_at < BRIEF_CYCLES;
 
-	wf_store_relaxed(&g->score, is_brief ? WF_MIN(g->score + 4, SCORE_MAX) : g->score / 4);
+	wf_store_relaxed(&g->score, is_brief ? wf_habit_rise(WF_HABIT_BRIEF_LOCK, g->score,
+							     STEPS_OF_A_BRIEF_WAIT)
+					     : wf_habit_fall(WF_HABIT_BRIEF_LOCK, g->score));
 	g->waited_at = 0;
 }
 
@@ -33,7 +35,7 @@ bool wf_gather_unpark(struct wf_gather *g, struct wf_thread *t)
 
 	if (g->waited_at)
 		learn_from_wake(g);
-	if (!w || t->bound || g->score < WF_GATHERS)
+	if (!w || t->bound || !wf_habit_holds(WF_HABIT_BRIEF_LOCK, g->score))
 		return wf_unpark(t, WF_WAKE_EVENT);
 	if (home && home != w && wf_worker_is_running(home))
 		return wf_unpark_on(t, WF_WAKE_EVENT, home);
@@ -46,8 +48,8 @@ void wf_gather_join(struct wf_gather *g)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *home = wf_load_relaxed(&g->home);
 
-	if (wf_load_relaxed(&g->score) < WF_GATHERS || !home || home == k->worker || k->bound ||
-	    !wf_worker_is_running(home))
+	if (!wf_habit_holds(WF_HABIT_BRIEF_LOCK, wf_load_relaxed(&g->score)) || !home ||
+	    home == k->worker || k->bound || !wf_worker_is_running(home))
 		return;
 	wf_store_relaxed(&k->cur->gathers, true);
 	k->joins = home;

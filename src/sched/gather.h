@@ -20,11 +20,8 @@ struct wf_gather {
 	struct wf_worker
 		*home;      /* where its contenders gather, as long as that worker runs a thread */
 	uint64_t waited_at; /* cycles when somebody began to wait; 0: somebody was woken since */
-	uint32_t score;     /* 0..15: how often it was released soon after somebody began to wait */
+	uint32_t score;     /* a habit: BRIEF_LOCK */
 };
-
-/* Contenders of a lock with this score or a higher one gather. */
-#define WF_GATHERS 8
 
 /* The running thread is put on the lock's wait list. */
 void wf_gather_waits(struct wf_gather *g);

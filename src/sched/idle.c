@@ -36,7 +36,7 @@ static bool is_kept_handoff(struct wf_worker *w)
 	struct wf_thread *waker = k ? wf_load_relaxed(&k->cur) : NULL;
 
 	return wf_load_relaxed(&w->rq.handoff) && waker &&
-	       wf_load_hint(&waker->parks_after_wake) >= WF_STAYS_HERE;
+	       wf_habit_holds(WF_HABIT_PARKS_SOON, wf_load_hint(&waker->parks_after_wake));
 }
 
 enum haul {
@@ -213,18 +213,15 @@ void wf_idle_take_over(struct wf_kthread *k)
 	}
 }
 
-#define LUCK_MAX 15
-#define LUCK_OF_A_FIND 4
-/* Without luck, one search in so many lasts all the same: a program's habits change. */
+/* Where it did not pay, one search in so many lasts all the same: a program's habits change. */
 #define SEARCHES_PER_TRIAL 16
 
 /* Work that only came while we lingered: then lingering is worth the processor time that it takes. */
-static void learn_luck(struct wf_worker *w, bool has_found)
+static void learn_from_search(struct wf_worker *w, bool has_found)
 {
-	if (has_found)
-		w->luck = (uint8_t)WF_MIN(w->luck + LUCK_OF_A_FIND, LUCK_MAX);
-	else
-		w->luck -= w->luck > 0;
+	w->search_pays = (uint8_t)(has_found
+					   ? wf_habit_rise(WF_HABIT_SEARCH_PAYS, w->search_pays, 1)
+					   : wf_habit_fall(WF_HABIT_SEARCH_PAYS, w->search_pays));
 }
 
 /*
@@ -234,7 +231,8 @@ static void learn_luck(struct wf_worker *w, bool has_found)
 static void search(struct wf_kthread *k, bool takes_warm)
 {
 	struct wf_worker *w = k->worker;
-	bool lingers = w->luck || !(++w->searches % SEARCHES_PER_TRIAL);
+	bool lingers = wf_habit_holds(WF_HABIT_SEARCH_PAYS, w->search_pays) ||
+		       !(++w->searches % SEARCHES_PER_TRIAL);
 
 	for (int round = 1;; round++) {
 		bool is_patient = round >= SEARCH_ROUNDS,
@@ -246,7 +244,7 @@ static void search(struct wf_kthread *k, bool takes_warm)
 				       takes_warm);
 
 		if (round > 1 && (haul == HAUL_SOME || is_patient))
-			learn_luck(w, haul == HAUL_SOME);
+			learn_from_search(w, haul == HAUL_SOME);
 		if (haul == HAUL_SOME || is_last || ((is_patient || !lingers) && haul <= HAUL_WARM))
 			return;
 		for (int i = 0; i < (is_patient ? PAUSES_OF_PATIENCE : PAUSES_PER_ROUND); i++)

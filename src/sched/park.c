@@ -20,7 +20,8 @@ static struct wf_thread *describe_wait(enum wf_wait kind, uint64_t what)
 	int64_t now = wf_load_relaxed(&wf_rt.coarse_now);
 
 	/* Once in a tick: hogs that wait for each other's locks for an instant, a thousand times a second, stay hogs. */
-	self->hog -= self->hog > 0 && now != self->wait_since;
+	if (now != self->wait_since)
+		self->hog = wf_habit_fall(WF_HABIT_HOG, self->hog) & 15u;
 	self->wait_kind = (uint8_t)kind;
 	self->wait_what = what;
 	wf_store_relaxed(&self->gathers, false);
@@ -49,12 +50,15 @@ static enum wf_reason reason_of(uint32_t state)
 /* Learn whether this thread usually parks right after it woke somebody: then the woken one stays here. */
 static void learn_habit(struct wf_thread *self)
 {
+	unsigned habit = self->parks_after_wake;
+
 	if (!self->woke_at)
 		return;
 	if ((wf_cpu_cycles() - self->woke_at) % (1ul << WF_WOKE_BITS) < PARKS_SOON_CYCLES)
-		wf_store_hint(&self->parks_after_wake, WF_MIN(self->parks_after_wake + 1, 15));
+		habit = wf_habit_rise(WF_HABIT_PARKS_SOON, habit, 1);
 	else
-		wf_store_hint(&self->parks_after_wake, self->parks_after_wake / 2);
+		habit = wf_habit_fall(WF_HABIT_PARKS_SOON, habit);
+	wf_store_hint(&self->parks_after_wake, (uint8_t)habit);
 	self->woke_at = 0;
 }
 

@@ -28,15 +28,11 @@ WF_INLINE void wf_peer_before_send(struct wf_kthread *k)
 	wf_store_relaxed(&k->rseq.sequence, (uint64_t)(uintptr_t)&wf_peer_sequence);
 }
 
-#define WF_PEER_MAX 15u
-/* An answer may be sent in two parts, of which one wakes the peer. */
-#define WF_PEER_GAIN 2u
-
+/* It rises by two, since an answer may be sent in two parts, of which one wakes the peer. */
 WF_INLINE unsigned wf_peer_learn(unsigned before, bool is_here)
 {
-	if (is_here)
-		return WF_MIN(before + WF_PEER_GAIN, WF_PEER_MAX);
-	return before - (before > 0);
+	return is_here ? wf_habit_rise(WF_HABIT_PEER_HERE, before, 1)
+		       : wf_habit_fall(WF_HABIT_PEER_HERE, before);
 }
 
 /* It went to fd. Who sends to one after the other serves many, and has no peer. */
@@ -48,7 +44,7 @@ WF_INLINE void wf_peer_after_send(struct wf_kthread *k, int fd)
 	bool is_here = is_same && !wf_load_relaxed(&k->rseq.sequence);
 
 	self->peer_fd = (unsigned)fd & 0xffff;
-	self->peer_here = is_same ? wf_peer_learn(self->peer_here, is_here) & WF_PEER_MAX : 0;
+	self->peer_here = is_same ? wf_peer_learn(self->peer_here, is_here) & 15u : 0;
 	if (w)
 		wf_store_hint(&w->peers_here, (uint8_t)wf_peer_learn(w->peers_here, is_here));
 }
@@ -56,7 +52,7 @@ WF_INLINE void wf_peer_after_send(struct wf_kthread *k, int fd)
 /* Others have a use for w's processor when it sleeps: peers of the threads that ran on it lately. */
 WF_INLINE bool wf_peer_is_any(const struct wf_worker *w)
 {
-	return wf_load_hint(&w->peers_here) >= WF_PEER_HERE;
+	return wf_habit_holds(WF_HABIT_PEER_HERE, wf_load_hint(&w->peers_here));
 }
 
 /* w has not run for a while: peers that were here may be elsewhere by now. */

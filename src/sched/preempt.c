@@ -161,8 +161,9 @@ bool wf_is_kick(int sig, const struct wf_siginfo *info)
 static void end_slice(struct wf_thread *t, struct wf_worker *w, bool is_spin)
 {
 	t->slice_left = -(int32_t)wf_worker_slice(w);
-	wf_store_hint(&w->spins, is_spin ? WF_SPIN_SLICES : w->spins - (w->spins > 0));
-	t->hog = WF_MIN(t->hog + 2u, WF_HOG_MAX) & 15u;
+	wf_store_hint(&w->spins, (uint8_t)(is_spin ? wf_habit_rise(WF_HABIT_SPINS, w->spins, 1)
+						   : wf_habit_fall(WF_HABIT_SPINS, w->spins)));
+	t->hog = wf_habit_rise(WF_HABIT_HOG, t->hog, 1) & 15u;
 }
 
 void wf_preempt_on_kick(int sig, void *info, void *context)

@@ -451,14 +451,11 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice)
 	return t;
 }
 
-/* So often it is woken in time, at the price of a switch that may have been needless, for once in 10 ms. */
-#define HURRIES 200
-
 void wf_runq_end_handoff(struct wf_runq *q)
 {
 	lock(q);
 	if (q->handoff) {
-		q->handoff->hurry = HURRIES;
+		q->handoff->hurry = wf_habit_rise(WF_HABIT_HURRIES, q->handoff->hurry, 1) & 0xff;
 		append(q, q->handoff);
 	}
 	q->handoff = NULL;

@@ -130,12 +130,13 @@ extern struct wf_runtime wf_rt;
  * which leaves all their shares.
  */
 #define WF_SPIN_SLICE_NS (2 * WF_MS)
-#define WF_SPIN_SLICES 16
 
 /* How long the thread that runs on w keeps it while others wait. */
 WF_INLINE int64_t wf_worker_slice(const struct wf_worker *w)
 {
-	return wf_load_hint(&w->spins) ? WF_MIN(wf_rt.slice_ns, WF_SPIN_SLICE_NS) : wf_rt.slice_ns;
+	return wf_habit_holds(WF_HABIT_SPINS, wf_load_hint(&w->spins))
+		       ? WF_MIN(wf_rt.slice_ns, WF_SPIN_SLICE_NS)
+		       : wf_rt.slice_ns;
 }
 
 /*

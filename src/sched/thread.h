@@ -11,6 +11,7 @@
 #include "arch/x86_64/offsets.h"
 #include "base/atomic.h"
 #include "base/list.h"
+#include "sched/habit.h"
 #include "sched/wheel.h"
 
 struct wf_kthread;
@@ -105,12 +106,11 @@ struct wf_thread {
 	bool is_preempted;  /* (w) a saved signal frame is its state: sp + WF_RESUME_UC */
 	/* (o) read by the monitor, which is to interrupt the call that the thread is in if it lasts */
 	bool breaks_call;
-	/* (o) 0..15: up with every slice used whole, down in every tick in which it parks */
-	uint8_t hog : 4;
-	uint8_t slices_here : 4; /* (o) 0..15: slices used whole on this worker; see balance.c */
+	uint8_t hog : 4;         /* (o) a habit */
+	uint8_t slices_here : 4; /* (o) a habit: STAYED */
 	/* (q), a hint without the lock: queued where the owner of a briefly held lock runs; thieves wait. gather.h */
 	bool gathers;
-	uint8_t parks_after_wake; /* (o), read by thieves, 0..15: how often a wake was soon followed by a park */
+	uint8_t parks_after_wake; /* (o), read by thieves; a habit: PARKS_SOON */
 	/* (o) the call that it is in keeps the program's vector registers, and so does a switch; see gate.S */
 	bool keeps_vectors;
 	uint64_t wait_what; /* (o) */
@@ -119,9 +119,9 @@ struct wf_thread {
 	/* (o) cycles at the last unpark by us, 0: none since the last park */
 	uint64_t woke_at : WF_WOKE_BITS;
 	uint64_t has_woken : 1; /* (o) somebody, ever */
-	/* (w), or of who wakes it: for so many times its waker gives way, as one has kept it for all of a slice */
+	/* (w), or of its waker; a habit: HURRIES */
 	uint64_t hurry : 11;
-	/* (o) 0..15: how often its peer ran here right after it was sent something; the end of that one's descriptor */
+	/* (o) a habit; and the end of the peer's descriptor */
 	uint64_t peer_here : 4;
 	uint64_t peer_fd : 16;
 	uint64_t nr_switches; /* (w) */
@@ -155,11 +155,10 @@ WF_INLINE enum wf_state wf_state_of(uint32_t word)
 	return (enum wf_state)(word & WF_STATE_MASK);
 }
 
-#define WF_PEER_HERE 8
 /* The peer of t ran, more often than not, where t did, right after it was sent something; see peer.h. */
 WF_INLINE bool wf_thread_is_beside_peer(const struct wf_thread *t)
 {
-	return t->peer_here >= WF_PEER_HERE;
+	return wf_habit_holds(WF_HABIT_PEER_HERE, t->peer_here);
 }
 
 /* Thread table: every slot ever used, for dumps, signals and credentials. */

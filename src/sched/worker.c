@@ -142,7 +142,7 @@ void wf_worker_begin_turn(struct wf_worker *w)
  */
 static bool gives_way(const struct wf_thread *waker, const struct wf_thread *t)
 {
-	return waker->hog >= WF_HOG && t->hog < waker->hog;
+	return wf_habit_holds(WF_HABIT_HOG, waker->hog) && t->hog < waker->hog;
 }
 
 /*
@@ -151,10 +151,11 @@ static bool gives_way(const struct wf_thread *waker, const struct wf_thread *t)
  */
 static bool gives_way_alone(struct wf_thread *waker, struct wf_thread *t)
 {
-	bool is_first = !waker->has_woken, was_kept = t->hurry;
+	bool is_first = !waker->has_woken;
+	bool was_kept = wf_habit_holds(WF_HABIT_HURRIES, t->hurry);
 
 	waker->has_woken = true;
-	t->hurry -= was_kept;
+	t->hurry = wf_habit_fall(WF_HABIT_HURRIES, t->hurry) & 0xff;
 	return is_first || was_kept;
 }
 
@@ -178,7 +179,7 @@ void wf_worker_ready(struct wf_thread *t)
 		}
 	}
 	if (!w) {
-		bool is_hog = t->hog >= WF_HOG; /* while t is ours */
+		bool is_hog = wf_habit_holds(WF_HABIT_HOG, t->hog); /* while t is ours */
 
 		home = t->home ? t->home : &wf_rt.workers[0];
 		wf_inbox_push(home, t);
@@ -208,7 +209,7 @@ void wf_worker_ready(struct wf_thread *t)
 		if (!has_free)
 			return;
 		waker->woke_at = wf_cpu_cycles() % (1ul << WF_WOKE_BITS);
-		if (alone && waker->parks_after_wake >= WF_STAYS_HERE)
+		if (alone && wf_habit_holds(WF_HABIT_PARKS_SOON, waker->parks_after_wake))
 			return;
 		wf_idle_wake();
 		return;

@@ -145,10 +145,10 @@ struct wf_worker {
 	uint64_t polled_at;      /* (a) cycles, a hint: when a poll ended */
 	uint64_t poll_paced_at;  /* (w) cycles: the same, or when there was nothing to poll for */
 	uint64_t found_in;       /* (w) turn_began of the turn in which data was found last */
-	uint8_t luck;            /* (w) 0..15: how often work came while it lingered in a search */
-	uint8_t peers_here; /* (a) a hint, 0..15: as wf_thread.peer_here, of all its threads; see peer.h */
+	uint8_t search_pays;     /* (w) a habit */
+	uint8_t peers_here; /* (a) a habit, a hint: as wf_thread.peer_here, of all its threads; see peer.h */
 	int64_t slice_began; /* (w) coarse clock */
-	uint8_t spins;       /* (a) a hint: so many slices are short; see wf_worker_slice() */
+	uint8_t spins;       /* (a) a habit, a hint; see wf_worker_slice() */
 	uint64_t
 		turn_began; /* (w) cycles, a hint: what ran since is not charged yet; 0: not known */
 	struct wf_runq rq;
@@ -183,9 +183,6 @@ WF_INLINE bool wf_worker_comes_soon(const struct wf_worker *w)
 	return turn_ns <= WF_MOVE_NS && wf_worker_is_running(w) &&
 	       turn_ns * (wf_runq_nr(&w->rq) + 1) <= WF_MOVE_NS;
 }
-
-/* Of 15: a thread that usually parks right after it woke another keeps the woken one on its worker. */
-#define WF_STAYS_HERE 8
 
 #define WF_MAX_WORKERS 1024
 #define WF_MAX_KTHREADS                                                                            \
@@ -240,10 +237,6 @@ WF_INLINE bool wf_has_own_state(const struct wf_kthread *k)
 #define WF_PREEMPT_WAKE 2u
 /* A woken thread may take the CPU from one that has run this long: shorter would switch for nothing. */
 #define WF_WAKE_GRANULARITY_NS WF_MS
-
-#define WF_HOG_MAX 15
-/* A thread that uses whole slices gives way to one that does not when it wakes it. */
-#define WF_HOG 2
 
 /* Put a READY thread where it will run. From any weft kernel thread. */
 void wf_worker_ready(struct wf_thread *t);

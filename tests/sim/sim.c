@@ -422,7 +422,7 @@ static void obey_attention(void)
 static void wakes_helper(void *name)
 {
 	wf_self()->slice_left = WF_SLICE_NS;
-	wf_self()->hog = WF_HOG;
+	wf_self()->hog = wf_habits[WF_HABIT_HOG].from & 15u;
 	(void)wf_unpark(helper, WF_WAKE_EVENT);
 	obey_attention();
 	takes_turn(name);
@@ -542,7 +542,7 @@ TEST(who_was_kept_waiting_for_a_slice_comes_at_once)
 static void makes_thread(void *name)
 {
 	wf_self()->slice_left = WF_SLICE_NS;
-	wf_self()->hog = WF_HOG;
+	wf_self()->hog = wf_habits[WF_HABIT_HOG].from & 15u;
 	wf_worker_ready(machine_thread(takes_turn, "n"));
 	obey_attention();
 	takes_turn(name);
