@@ -9,6 +9,7 @@
 #define WEFT_WEFT_H
 
 #include <weft/base.h>
+#include <weft/thread.h>
 
 WEFT_BEGIN
 

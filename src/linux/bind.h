@@ -15,6 +15,7 @@
 #define LX_BIND_STATE 8u  /* something that cannot be undone */
 #define LX_BIND_URING 16u /* a ring of io_uring belongs to it; not inherited */
 #define LX_BIND_FAULT 32u /* it waits in a page fault */
+#define LX_BIND_ASKED 64u /* it has asked for it; not inherited */
 
 /* 0: the caller is bound. -EAGAIN: no kernel thread would be left for the others, and none can be made. */
 WF_PARKS long lx_bind_for(uint32_t reason);

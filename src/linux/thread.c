@@ -44,7 +44,8 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	t->is_filtered = parent->is_filtered;
 	t->base.has_own_files = parent->base.has_own_files;
 	/* Then a look at the flag: pairs with the exchange in lx_bind_all_for_faults(). */
-	(void)wf_exchange_seq_cst(&t->binds, wf_load_relaxed(&parent->binds) & ~LX_BIND_URING);
+	(void)wf_exchange_seq_cst(&t->binds, wf_load_relaxed(&parent->binds) &
+						     ~(LX_BIND_URING | LX_BIND_ASKED));
 	if (WF_UNLIKELY(wf_load_seq_cst(&lx.has_userfaults))) {
 		(void)wf_fetch_or(&t->binds, LX_BIND_FAULT);
 		if (!wf_is_bound(&parent->base))

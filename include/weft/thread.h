@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads: functions that run beside one another. See weft_thread(3).
+ *
+ *	static int fetch(void *arg) { ... }
+ *
+ *	weft_thread *t;
+ *	int result, error = weft_thread_spawn(fetch, url, NULL, &t);
+ *	if (!error)
+ *		error = weft_thread_join(t, &result, WEFT_NEVER);
+ *
+ * A thread is a pthread: it has errno, thread_local variables, a name and signals of its own, may block, and is preempted.
+ * A group (weft/group.h) starts many and waits for all of them. A handle ends with the join, or with fork(), in the child.
+ */
+#ifndef WEFT_THREAD_H
+#define WEFT_THREAD_H
+
+#include <pthread.h>
+#include <weft/base.h>
+
+WEFT_BEGIN
+
+typedef struct weft_thread weft_thread;
+
+/* Returns >= 0, or -Exxx. */
+typedef int weft_fn(void *arg);
+
+/* The thread may find what the last user of its pthread has left in thread_local variables, as in a thread pool. */
+#define WEFT_THREAD_POOLED 1u
+/* It has a kernel thread for itself, for libraries that look at which one they are called on. */
+#define WEFT_THREAD_BOUND 2u
+
+struct weft_thread_opts {
+	size_t size; /* of this structure */
+	const char
+		*name; /* the first 15 bytes are shown; NULL: that of the thread that spawns it */
+	size_t stack_bytes; /* 0: as pthread_create() */
+	int nice;           /* 0: that of the thread that spawns it */
+	unsigned flags;     /* WEFT_THREAD_* */
+};
+
+/*
+ * Run fn(arg) in a new thread. opts: NULL, or what it is to have. out: where to put the handle, to be joined; NULL: nobody
+ * joins it, and it is gone when fn returns.
+ *
+ * It begins with the signal mask and the floating-point mode of the thread that spawns it. pthread_exit() in it, and
+ * pthread_cancel() of it, make -ECANCELED its result.
+ *
+ * Where:   any thread; not in a signal handler.
+ * Returns: 0. -EAGAIN: no memory for a stack, or no room for a thread. -EINVAL: opts. -EACCES, -EPERM: a nice value below the
+ *          spawning thread's.
+ */
+WEFT_API int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_opts *opts,
+			       weft_thread **out);
+
+/*
+ * Wait until t has ended, with all that libc does at the end of a thread. out_result: NULL, or where to put what fn returned.
+ *
+ * Where:   any thread; not in a signal handler.
+ * Returns: 0: the handle is gone. -ETIMEDOUT, -ECANCELED: t goes on, and is to be joined later.
+ * Misuse:  a handle that is gone, or that another thread is joining, and the thread itself: abort().
+ */
+WEFT_API int weft_thread_join(weft_thread *t, int *out_result, weft_time until);
+
+/* The thread's own handle; NULL in threads that weft_thread_spawn() has not made. */
+WEFT_API weft_thread *weft_thread_self(void);
+
+/* Name the calling thread, whoever made it: the first 15 bytes are what ps, gdb and dumps show. */
+WEFT_API void weft_thread_set_name(const char *name);
+
+/* For pthread_kill(), pthread_setaffinity_np() and their like; not to be joined or detached. */
+WEFT_API pthread_t weft_thread_pthread(weft_thread *t);
+
+/* Let others run first. */
+WEFT_API void weft_thread_yield(void);
+
+WEFT_END
+
+#endif

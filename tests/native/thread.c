@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+/* weft/thread.h: what a thread is given, what it finds, and what becomes of it. */
+#include <weft/weft.h>
+
+#include "native.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <limits.h>
+#include <locale.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static sem_t go, ready;
+
+static int returns(void *arg)
+{
+	return (int)(long)arg;
+}
+
+static int waits_for_go(void *arg)
+{
+	sem_post(&ready);
+	while (sem_wait(&go))
+		;
+	return (int)(long)arg;
+}
+
+static int result_of(weft_fn *fn, void *arg, const struct weft_thread_opts *opts)
+{
+	weft_thread *t;
+	int result = INT_MIN, ret = weft_thread_spawn(fn, arg, opts, &t);
+
+	if (ret)
+		return ret;
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+	return result;
+}
+
+TEST(the_result_is_what_the_function_returned)
+{
+	CHECK_EQ(result_of(returns, (void *)42l, NULL), 42);
+	CHECK_EQ(result_of(returns, (void *)-5l, NULL), -5);
+}
+
+static int says_ready(void *arg)
+{
+	sem_post(arg);
+	return 0;
+}
+
+TEST(a_thread_that_nobody_wants_to_join_runs)
+{
+	sem_init(&ready, 0, 0);
+	CHECK_EQ(weft_thread_spawn(says_ready, &ready, NULL, NULL), 0);
+	CHECK_EQ(sem_wait(&ready), 0);
+}
+
+TEST(a_join_that_is_late_can_be_made_again)
+{
+	weft_thread *t;
+	int result = 7;
+
+	sem_init(&ready, 0, 0);
+	sem_init(&go, 0, 0);
+	CHECK_EQ(weft_thread_spawn(waits_for_go, (void *)3l, NULL, &t), 0);
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NOW), -ETIMEDOUT);
+	CHECK_EQ(weft_thread_join(t, &result, weft_now() + WEFT_MS), -ETIMEDOUT);
+	CHECK_EQ(weft_thread_join(t, &result, 0), -ETIMEDOUT);
+	CHECK_EQ(result, 7);
+	sem_post(&go);
+	CHECK_EQ(weft_thread_join(t, &result, weft_now() + 60 * WEFT_SEC), 0);
+	CHECK_EQ(result, 3);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *interrupts(void *main)
+{
+	struct timespec moment = { 0, 1000000 };
+
+	for (int i = 0; i < 10; i++) {
+		pthread_kill(*(pthread_t *)main, SIGUSR1);
+		nanosleep(&moment, NULL);
+	}
+	sem_post(&go);
+	return NULL;
+}
+
+TEST(signals_do_not_end_a_join)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	pthread_t self = pthread_self(), p;
+	weft_thread *t;
+
+	sem_init(&ready, 0, 0);
+	sem_init(&go, 0, 0);
+	sigaction(SIGUSR1, &sa, NULL);
+	CHECK_EQ(weft_thread_spawn(waits_for_go, (void *)1l, NULL, &t), 0);
+	CHECK_EQ(pthread_create(&p, NULL, interrupts, &self), 0);
+	errno = 99;
+	CHECK_EQ(weft_thread_join(t, NULL, WEFT_NEVER), 0);
+	CHECK_EQ(errno, 99);
+	pthread_join(p, NULL);
+}
+
+static int exits(void *arg)
+{
+	pthread_exit(arg);
+}
+
+static int is_cancelled(void *arg)
+{
+	(void)arg;
+	pthread_cancel(weft_thread_pthread(weft_thread_self()));
+	pthread_testcancel();
+	return 1;
+}
+
+TEST(other_ends_have_a_result_of_their_own)
+{
+	CHECK_EQ(result_of(exits, (void *)5l, NULL), -ECANCELED);
+	CHECK_EQ(result_of(is_cancelled, NULL, NULL), -ECANCELED);
+}
+
+static int is_itself(void *arg)
+{
+	weft_thread *self = weft_thread_self();
+
+	*(weft_thread **)arg = self;
+	return self && pthread_equal(weft_thread_pthread(self), pthread_self());
+}
+
+static void *has_no_handle(void *arg)
+{
+	*(weft_thread **)arg = weft_thread_self();
+	return NULL;
+}
+
+TEST(a_thread_knows_its_handle)
+{
+	weft_thread *t, *self = NULL;
+	pthread_t p;
+	int result = 0;
+
+	CHECK(!weft_thread_self());
+	CHECK_EQ(weft_thread_spawn(is_itself, &self, NULL, &t), 0);
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+	CHECK(self == t);
+	CHECK_EQ(result, 1);
+	CHECK_EQ(pthread_create(&p, NULL, has_no_handle, &self), 0);
+	pthread_join(p, NULL);
+	CHECK(!self);
+}
+
+static int has_name(void *name)
+{
+	char own[16] = "";
+
+	pthread_getname_np(pthread_self(), own, sizeof(own));
+	return strcmp(own, name) == 0;
+}
+
+static int has_name_after(void *name)
+{
+	weft_thread_set_name(name);
+	return has_name("a name that is ");
+}
+
+TEST(a_name_is_shown_as_far_as_there_is_room)
+{
+	struct weft_thread_opts opts = { .size = sizeof(opts), .name = "worker" };
+	char own[16];
+
+	CHECK_EQ(result_of(has_name, "worker", &opts), 1);
+	opts.name = "a name that is too long";
+	CHECK_EQ(result_of(has_name, "a name that is ", &opts), 1);
+	CHECK_EQ(result_of(has_name_after, "a name that is too long", NULL), 1);
+	opts.name = NULL;
+	pthread_getname_np(pthread_self(), own, sizeof(own));
+	CHECK_EQ(result_of(has_name, own, &opts), 1);
+}
+
+static int stack_kib(void *arg)
+{
+	pthread_attr_t attr;
+	size_t bytes = 0;
+	void *low;
+
+	(void)arg;
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &low, &bytes);
+	pthread_attr_destroy(&attr);
+	return (int)(bytes >> 10);
+}
+
+static int writes(void *arg)
+{
+	volatile char room[48 << 10];
+
+	(void)arg;
+	for (size_t i = sizeof(room); i--;)
+		room[i] = 1;
+	return room[0];
+}
+
+TEST(a_stack_has_room_for_what_was_asked)
+{
+	struct weft_thread_opts opts = { .size = sizeof(opts), .stack_bytes = 300 << 10 };
+	struct weft_thread_opts small = { .size = sizeof(small), .stack_bytes = 64 << 10 };
+	struct weft_thread_opts least = { .size = sizeof(least), .stack_bytes = 1 };
+	struct weft_thread_opts most = { .size = sizeof(most), .stack_bytes = SIZE_MAX };
+
+	CHECK(result_of(stack_kib, NULL, &opts) >= 300 - 8);
+	CHECK(result_of(stack_kib, NULL, &opts) < 400);
+	CHECK_EQ(result_of(writes, NULL, &small), 1);
+	CHECK(result_of(stack_kib, NULL, &least) > 0);
+	CHECK_EQ(result_of(returns, NULL, &most), -EINVAL);
+	most.stack_bytes = (size_t)1 << 50;
+	CHECK_EQ(result_of(returns, NULL, &most), -EAGAIN);
+}
+
+static int nice_plus_100(void *arg)
+{
+	(void)arg;
+	return getpriority(PRIO_PROCESS, 0) + 100;
+}
+
+TEST(a_nice_value_is_the_threads_own)
+{
+	struct weft_thread_opts opts = { .size = sizeof(opts), .nice = 7 };
+	int own = getpriority(PRIO_PROCESS, 0);
+
+	if (own > 7)
+		SKIP("the test itself runs at a higher nice value");
+	CHECK_EQ(result_of(nice_plus_100, NULL, &opts), 107);
+	CHECK_EQ(result_of(nice_plus_100, NULL, NULL), own + 100);
+	CHECK_EQ(getpriority(PRIO_PROCESS, 0), own);
+}
+
+TEST(a_nice_value_that_is_not_allowed_is_an_error)
+{
+	struct weft_thread_opts opts = { .size = sizeof(opts), .nice = -3 };
+	weft_thread *t = NULL;
+	int status = 0;
+	pid_t pid;
+
+	if (geteuid() == 0) {
+		pid = fork();
+		if (pid == 0) {
+			int ret = setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)
+					  ? 1
+					  : weft_thread_spawn(returns, NULL, &opts, &t);
+			_exit(ret == -EACCES || ret == -EPERM ? 0 : 1);
+		}
+		waitpid(pid, &status, 0);
+		CHECK_EQ(status, 0);
+	} else {
+		int ret = weft_thread_spawn(returns, NULL, &opts, &t);
+
+		CHECK(ret == -EACCES || ret == -EPERM);
+	}
+	CHECK(!t);
+}
+
+/* The kernel's number of the kernel thread, which the thread's own calls do not tell. */
+static long kernel_tid(void)
+{
+	char line[64] = "";
+	FILE *f = fopen("/proc/thread-self/stat", "r");
+
+	if (!f)
+		return -1;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	fclose(f);
+	return atol(line);
+}
+
+static int stays_on_its_kernel_thread(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 20; i++) {
+		long before = kernel_tid();
+
+		usleep(100);
+		if (kernel_tid() != before)
+			return 0;
+	}
+	return 1;
+}
+
+TEST(a_bound_thread_keeps_its_kernel_thread)
+{
+	struct weft_thread_opts opts = { .size = sizeof(opts), .flags = WEFT_THREAD_BOUND };
+
+	CHECK_EQ(result_of(stays_on_its_kernel_thread, NULL, &opts), 1);
+	CHECK_EQ(weft_thread_spawn(returns, NULL, &opts, NULL), 0);
+}
+
+static int has_mask(void *arg)
+{
+	sigset_t set;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	return sigismember(&set, SIGUSR2) == (int)(long)arg;
+}
+
+TEST(a_thread_begins_with_its_spawners_mask_and_rounding)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	CHECK_EQ(result_of(has_mask, (void *)0l, NULL), 1);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	CHECK_EQ(result_of(has_mask, (void *)1l, NULL), 1);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	CHECK_EQ(result_of(has_mask, (void *)0l, NULL), 1);
+}
+
+TEST(mistakes_in_the_options_are_errors)
+{
+	struct {
+		struct weft_thread_opts opts;
+		char newer[16];
+	} o = { .opts = { .size = sizeof(o) } };
+	struct weft_thread_opts flags = { .size = sizeof(flags), .flags = 1u << 30 };
+	struct weft_thread_opts nice = { .size = sizeof(nice), .nice = 20 };
+	struct weft_thread_opts none = { 0 };
+	weft_thread *t = NULL;
+
+	CHECK_EQ(weft_thread_spawn(NULL, NULL, NULL, &t), -EINVAL);
+	CHECK_EQ(weft_thread_spawn(returns, NULL, &none, &t), -EINVAL);
+	CHECK_EQ(weft_thread_spawn(returns, NULL, &flags, &t), -EINVAL);
+	CHECK_EQ(weft_thread_spawn(returns, NULL, &nice, &t), -EINVAL);
+	o.newer[3] = 1;
+	CHECK_EQ(weft_thread_spawn(returns, NULL, &o.opts, &t), -EINVAL);
+	CHECK(!t);
+	o.newer[3] = 0;
+	CHECK_EQ(result_of(returns, (void *)9l, &o.opts), 9);
+	o.opts.size = offsetof(struct weft_thread_opts, stack_bytes);
+	CHECK_EQ(result_of(returns, (void *)9l, &o.opts), 9);
+}
+
+static int yields(void *arg)
+{
+	while (!__atomic_load_n((int *)arg, __ATOMIC_ACQUIRE))
+		weft_thread_yield();
+	return 1;
+}
+
+TEST(a_yield_lets_others_run)
+{
+	int flag = 0, result = 0;
+	weft_thread *t[4];
+
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(weft_thread_spawn(yields, &flag, NULL, &t[i]), 0);
+	__atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(weft_thread_join(t[i], &result, WEFT_NEVER), 0);
+		CHECK_EQ(result, 1);
+	}
+}
+
+static pthread_key_t key;
+static int nr_destroyed;
+
+static void destroys(void *value)
+{
+	(void)value;
+	usleep(2000);
+	__atomic_add_fetch(&nr_destroyed, 1, __ATOMIC_RELAXED);
+}
+
+static int sets_key(void *arg)
+{
+	pthread_setspecific(key, &nr_destroyed);
+	return (int)(long)arg;
+}
+
+TEST(a_join_sees_what_destructors_have_done)
+{
+	pthread_key_create(&key, destroys);
+	for (int i = 1; i <= 10; i++) {
+		CHECK_EQ(result_of(sets_key, (void *)(long)i, NULL), i);
+		CHECK_EQ(__atomic_load_n(&nr_destroyed, __ATOMIC_RELAXED), i);
+	}
+}
+
+static int spawns(void *arg)
+{
+	long depth = (long)arg;
+
+	return depth ? 1 + result_of(spawns, (void *)(depth - 1), NULL) : 0;
+}
+
+TEST(threads_spawn_threads)
+{
+	CHECK_EQ(result_of(spawns, (void *)50l, NULL), 50);
+}
+
+static int counts(void *arg)
+{
+	__atomic_add_fetch((int *)arg, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+TEST(many_threads_one_after_the_other_and_at_once)
+{
+	enum {
+		AT_ONCE = 200,
+		ROUNDS = 10
+	};
+	static weft_thread *t[AT_ONCE];
+	int n = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < AT_ONCE; i++)
+			CHECK_EQ(weft_thread_spawn(counts, &n, NULL, &t[i]), 0);
+		for (int i = 0; i < AT_ONCE; i++)
+			CHECK_EQ(weft_thread_join(t[i], NULL, WEFT_NEVER), 0);
+	}
+	CHECK_EQ(n, ROUNDS * AT_ONCE);
+}
+
+TEST(a_fork_child_spawns_threads_of_its_own)
+{
+	int status = -1;
+	weft_thread *t;
+	pid_t pid;
+
+	CHECK_EQ(result_of(returns, (void *)1l, NULL), 1);
+	pid = fork();
+	if (pid == 0)
+		_exit(weft_thread_spawn(returns, (void *)6l, NULL, &t) ||
+				      weft_thread_join(t, &status, WEFT_NEVER)
+			      ? 1
+			      : status);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 6);
+}
+
+/* --- mistakes --- */
+
+static void dies_saying(void (*mistake)(void), const char *text)
+{
+	struct rlimit no_core = { 0, 0 };
+	char said[512] = "";
+	size_t len = 0;
+	int fds[2], status = 0;
+	ssize_t n;
+	pid_t pid;
+
+	CHECK_EQ(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal(SIGABRT, SIG_DFL);
+		dup2(fds[1], STDERR_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		mistake();
+		_exit(0);
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], said + len, sizeof(said) - 1 - len)) > 0)
+		len += (size_t)n;
+	close(fds[0]);
+	waitpid(pid, &status, 0);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	if (!CHECK(strstr(said, text)))
+		tap_note("it said: %s", said);
+}
+
+static void joins_twice(void)
+{
+	weft_thread *t;
+
+	weft_thread_set_name("main-one");
+	weft_thread_spawn(returns, NULL, NULL, &t);
+	weft_thread_join(t, NULL, WEFT_NEVER);
+	weft_thread_join(t, NULL, WEFT_NEVER);
+}
+
+static void joins_twice_with_another_between(void)
+{
+	weft_thread *t, *other;
+
+	weft_thread_spawn(returns, NULL, NULL, &t);
+	weft_thread_join(t, NULL, WEFT_NEVER);
+	weft_thread_spawn(waits_for_go, NULL, NULL, &other);
+	weft_thread_join(t, NULL, WEFT_NEVER);
+}
+
+static int joins_own_handle(void *arg)
+{
+	(void)arg;
+	weft_thread_set_name("selfish");
+	return weft_thread_join(weft_thread_self(), NULL, WEFT_NEVER);
+}
+
+static void joins_itself(void)
+{
+	weft_thread *t;
+
+	weft_thread_spawn(joins_own_handle, NULL, NULL, &t);
+	weft_thread_join(t, NULL, WEFT_NEVER);
+}
+
+static int joins(void *t)
+{
+	return weft_thread_join(t, NULL, WEFT_NEVER);
+}
+
+static void joins_beside_another(void)
+{
+	struct weft_thread_opts opts = { .size = sizeof(opts), .name = "joined" };
+	weft_thread *t, *a, *b;
+
+	sem_init(&ready, 0, 0);
+	sem_init(&go, 0, 0);
+	weft_thread_spawn(waits_for_go, NULL, &opts, &t);
+	opts.name = "joiner";
+	weft_thread_spawn(joins, t, &opts, &a);
+	weft_thread_spawn(joins, t, &opts, &b);
+	weft_thread_join(a, NULL, WEFT_NEVER);
+}
+
+static void joins_nobody(void)
+{
+	weft_thread_join(NULL, NULL, WEFT_NEVER);
+}
+
+TEST(mistakes_end_the_process_with_both_names)
+{
+	dies_saying(joins_twice, "weft: weft_thread_join() by thread 'main-one': the handle 0x");
+	dies_saying(joins_twice, "is gone: its thread was joined\n");
+	dies_saying(joins_twice_with_another_between, "is gone: its thread was joined\n");
+	dies_saying(joins_itself,
+		    "weft: weft_thread_join() by thread 'selfish': it joins itself\n");
+	dies_saying(joins_beside_another, "by thread 'joiner': thread 'joined' is joined by thread "
+					  "'joiner' already\n");
+	dies_saying(joins_nobody, "is none\n");
+}
