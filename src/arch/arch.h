@@ -93,4 +93,12 @@ void wf_arch_sigreturn(void *sp, const uint32_t *attention);
  */
 WF_NORETURN void wf_arch_enter_handler(void *sp, void *handler, long sig, void *info, void *uc);
 
+/*
+ * Memory of the program, which may not be there: 0 or -EFAULT. A fault in one of these is told by its address to whoever
+ * catches faults, see src/linux/sigfault.c.
+ */
+long wf_arch_copy(void *dst, const void *src, size_t n);
+long wf_arch_load32(const uint32_t *p, uint32_t *out);
+long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
+
 #endif

@@ -14,7 +14,6 @@
  * threads pays nothing for them. Whatever is missing leaves the program on plain NPTL, with one line that
  * says why.
  */
-#include "gate/attach.h"
 #include "arch/x86_64/cpu.h"
 #include "arch/x86_64/erratum.h"
 #include "base/fmt.h"
@@ -27,10 +26,11 @@
 #include "gate/settings.h"
 #include "gate/table.h"
 #include "linux/abi.h"
+#include "linux/dispatch.h"
 #include "obs/events.h"
+#include "obs/lastword.h"
 #include "obs/overflow.h"
 #include "obs/stats.h"
-#include "obs/lastword.h"
 #include "trace/trace.h"
 
 #include <dlfcn.h>

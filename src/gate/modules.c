@@ -16,6 +16,7 @@
  * No libc: on the stack of whoever opens a module, and under the loader's lock.
  */
 #include "gate/modules.h"
+#include "linux/heir.h"
 
 #include "base/base.h"
 #include "gate/insn.h"
@@ -24,7 +25,6 @@
 #include "gate/segment.h"
 #include "gate/table.h"
 #include "linux/abi.h"
-#include "linux/robust.h"
 #include "sched/self.h"
 #include "sys/syscall.h"
 

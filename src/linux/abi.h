@@ -9,6 +9,7 @@
 #ifndef WF_LINUX_ABI_H
 #define WF_LINUX_ABI_H
 
+#include "arch/arch.h"
 #include "arch/x86_64/frame.h"
 #include "arch/x86_64/sigframe.h"
 #include "sched/park.h"
@@ -34,7 +35,6 @@
 #define LX_FAULTS                                                                                  \
 	(lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGFPE) | lx_bit(SIGILL) | lx_bit(SIGTRAP) |    \
 	 lx_bit(SIGSYS))
-#define LX_MAX_NR 512
 #define LX_PERSONALITY_QUERY 0xffffffffu
 
 /* One queued signal. */
@@ -181,19 +181,10 @@ WF_INLINE int lx_bind_tid(const struct lx_thread *t)
 	return k ? wf_load_acquire(&k->tid) : 0;
 }
 
+/* The tid of the kernel thread that we are. It is not asked: a filter of its thread may let it end the process, and kill for that. */
+int lx_kernel_tid(void);
 /* The live thread that a tid argument names (0: the caller), or NULL. */
 struct lx_thread *lx_by_tid(uint32_t tid);
-
-/* Alternate stacks; sigcalls.c. A handler returns to sp: the stack becomes what its frame says, if the kernel would allow it. */
-void lx_altstack_restore(struct lx_thread *t, const struct wf_stack_t *s, uintptr_t sp);
-/* sp lies on s, and s is not one that a handler has disarmed. */
-bool lx_is_on_alternate(const struct wf_stack_t *s, uintptr_t sp);
-/* Under lx.action_lock: the handler of sig is gone, SA_RESETHAND. */
-void lx_action_reset(int sig);
-/* The kernel keeps the program's own disposition, except where a signal must reach us. */
-void lx_action_tell_kernel(int sig);
-/* Those, too: nothing reaches us any more. */
-void lx_action_give_back(void);
 
 /* What the gate tells us about patched code; registered by attach.c. */
 struct lx_gate_ops {
@@ -204,15 +195,6 @@ struct lx_gate_ops {
 };
 extern struct lx_gate_ops lx_gate;
 
-/* Dispatch. */
-struct lx_call {
-	long (*handler)(struct wf_frame *f);
-};
-extern const struct lx_call lx_table[LX_MAX_NR];
-bool lx_wants(int nr);
-/* What must be seen while there is no thread yet. */
-bool lx_wants_at_start(int nr);
-
 /* The same call for real, at once: must be known not to block. */
 WF_INLINE long lx_raw(struct wf_frame *f)
 {
@@ -220,193 +202,6 @@ WF_INLINE long lx_raw(struct wf_frame *f)
 			   (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f));
 }
 
-/*
- * A real call that may block. certain: the worker is handed on first; else the monitor takes it when the call
- * lasts. Interrupted by a signal for this thread: -ERESTARTSYS if the kernel would restart it, see restart.
- */
-enum lx_restart {
-	LX_RESTART_SYS,
-	LX_RESTART_NEVER
-};
-WF_PARKS long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart);
-WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);
-/*
- * The rest of a call of which a part is done, and which the kernel ends in part for no signal: it is made, and handlers
- * wait, also those of signals that came before.
- */
-WF_PARKS long lx_blocking_rest(long nr, const long args[6]);
-/* One that waits for a disk, and so is back soon. */
-WF_PARKS long lx_disk(struct wf_frame *f);
-/*
- * The same for a call that loses nothing when it is interrupted: when it lasts, the monitor ends it instead of
- * taking the worker. Then, if it had done nothing yet, it returns -EINTR, and the caller waits in a way that
- * holds no kernel thread; a signal for the program is -ERESTARTSYS. brief: it is certain to last, so the
- * worker is handed on first, and the call ends within a millisecond.
- */
-WF_PARKS long lx_breakable_call(long nr, const long args[6]);
-/*
- * epoll_pwait2() right here while nobody else needs the worker, until *until at the latest, which may come nearer: see
- * sched/direct.h. False: not made. -EINTR or -ERESTARTNOINTR in *out: it was interrupted, for whatever reason, and had
- * done nothing.
- */
-bool lx_direct_wait(int set, void *events, long nr_events, int64_t *until, long *out);
-/* The first argument is this descriptor. */
-WF_PARKS long lx_breakable_on(struct wf_frame *f, int fd);
-WF_PARKS long lx_brief(struct wf_frame *f);
-
-/* Program memory: 0 or -EFAULT. */
-long wf_arch_copy(void *dst, const void *src, size_t n);
-long wf_arch_load32(const uint32_t *p, uint32_t *out);
-long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
-
-/* Queues of pending signals; sigqueue.c. */
-void lx_pending_init(struct lx_pending *p, uint32_t owner);
-/* 0. New, not from the kernel: or -EAGAIN, by the limit of queued signals. */
-/* -ESRCH: it is not owner's, or not any more. */
-long lx_pending_add(struct lx_pending *p, uint32_t owner, int sig, const struct wf_siginfo *info,
-		    bool is_new);
-void lx_pending_push_front(struct lx_pending *p, int sig, const struct wf_siginfo *info);
-/* The next of set, or 0. */
-int lx_pending_take(struct lx_pending *p, uint64_t set, struct wf_siginfo *out);
-void lx_pending_drop(struct lx_pending *p, uint64_t set);
-/* The thread ends: nothing is there, and nothing is added any more. */
-void lx_pending_close(struct lx_pending *p);
-/* Signals of one timer. */
-void lx_pending_drop_timer(struct lx_pending *p, int timer_id);
-/* What is there of set is all from timers. */
-bool lx_pending_is_timers(struct lx_pending *p, uint64_t set);
-
-/* Of a timer that was set: a POSIX timer, or one of setitimer() or alarm(). */
-bool lx_signal_is_timers(const struct wf_siginfo *info);
-/*
- * By t, where a timer's handler returns: true, it goes on, since nothing waits but more of the kind, which it takes in a
- * moment. sigpace.c. By the door: tells those whose moment is over; or when that is, WF_NEVER for nobody.
- */
-bool lx_signal_pace(struct lx_thread *t);
-int64_t lx_signal_paced_until(int64_t now);
-
-/* Signals; signals.c, sigdeliver.c and sigfault.c. */
-bool lx_signal_is_wanted(struct lx_thread *t);
-/*
- * The same for the caller, in the loop of a wait that ended without its event: a bit of the attention word
- * that nothing stands behind any more would end every further wait at once, and goes.
- */
-bool lx_signal_is_waiting(struct lx_thread *self);
-/* Whom a signal of the process was told may not run soon: who is in a call may have it. */
-void lx_signal_stranded(void);
-/* Make t look at its attention word soon, whatever it is doing. */
-void lx_signal_notify(struct lx_thread *t);
-/* To one thread. 0, -EAGAIN, or -ESRCH: it has ended. */
-long lx_signal_post(uint32_t tid, int sig, const struct wf_siginfo *info);
-/* To the process, by the door. first: who shall have it if it wants it; NULL: as Linux chooses. */
-void lx_signal_process(int sig, const struct wf_siginfo *info, struct lx_thread *first);
-/* To the process, by one of its threads. 0 or -EAGAIN. */
-long lx_signal_send_self(int sig, const struct wf_siginfo *info);
-/* Make t look at its attention word soon, wherever it runs; does not end a wait. */
-void lx_signal_interrupt(struct lx_thread *t);
-void lx_signal_set_mask(struct lx_thread *t, uint64_t mask);
-/* The caller takes no signal of set any more: whoever wants those of the process must hear of them. */
-void lx_signal_retarget(uint64_t set);
-/* The next signal of that number for the process may be t's. */
-bool lx_signal_wants(struct lx_thread *t, int sig);
-/* As Linux chooses: the main thread if it wants sig, else the next that does, else NULL. */
-struct lx_thread *lx_signal_choose(int sig, struct lx_thread *second);
-/* The next pending signal of set, the thread's own before the process's, or 0. */
-int lx_signal_take(struct lx_thread *t, uint64_t set, struct wf_siginfo *out);
-void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc);
-/* What t may take now, at uc. here: the frame goes below, 0: anywhere; see sigdeliver.c. */
-void lx_signal_deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_t here);
-/* Hooks of the scheduler; see sched/driver.h. */
-bool lx_signal_interrupted(struct wf_thread *base, void *context);
-void lx_signal_resuming(struct wf_thread *base, void *context);
-void lx_signal_in_runtime(void *context);
-void lx_signal_on_fault(int sig, void *siginfo, void *context);
-/* By the door: info as it was before lx_signal_on_fault() found that it was no fault and passed it here. */
-void lx_signal_unforward(struct wf_siginfo *info);
-bool lx_signal_is_ignored(int sig);
-bool lx_signal_default_ignores(int sig);
-/* Of the kernel thread that we are. It is not asked: a filter of its thread may let it end the process, and kill for that. */
-int lx_kernel_tid(void);
-/*
- * The caller ends the process. True: it is the first, and writes what there is to write. False: it was already, and has
- * crashed in that, or it is the door; it only dies. Anybody else sleeps until the process is gone.
- */
-bool lx_ending_begin(void);
-/* By the first: all is written. */
-void lx_ending_over(void);
-/* All of it, for what on_exit writes. sig: of which the process dies, 0: it exits. */
-void lx_ending_record(int sig);
-/* By the first: tell who watches, if the process dies of a signal that is a crash. */
-void lx_ending_tell(int sig);
-/* Stops the process, or ends it and does not return. */
-void lx_signal_default_action(int sig, struct wf_siginfo *info);
-/* A stop signal ends what is pending of SIGCONT, and the other way round. */
-void lx_signal_prepare(int sig);
-/* Drop what is pending of set, everywhere. */
-void lx_signal_flush(uint64_t set);
-void lx_signal_drop_timer(int timer_id);
-/*
- * A write that ended with ret raised a signal on this kernel thread, which blocks it: a closed pipe, or the limit
- * of a file's size. It would stay pending here, and strike at whoever execs from here.
- */
-void lx_signal_take_raised(long ret);
-void lx_signal_exit(struct wf_frame *f);
-void lx_signal_start(struct lx_thread *main);
-void lx_signal_thread_init(struct lx_thread *t, const struct lx_thread *parent);
-void lx_signal_thread_exit(struct lx_thread *t);
-void lx_signal_restore_kernel(struct lx_thread *t);
-
-/* What lies in the kernel; sigpark.c. By the door: put sig there; do what others asked for. */
-void lx_signal_park(int sig);
-/* One that the door has just taken, and nobody wants. */
-void lx_signal_park_taken(int sig);
-void lx_signal_park_asked(void);
-/* Signals of set that lie in the kernel because nobody wanted them: let the door fetch them now. */
-void lx_signal_unpark(uint64_t set);
-/* The same; returns when what was pending of set is to be had. */
-void lx_signal_unpark_and_wait(uint64_t set);
-/* The kernel is about to be asked for sig: it keeps it from the beginning if nobody wants it. */
-void lx_signal_expect(int sig);
-/* sigfd.c: some signalfd was made for sig, and shows what the kernel has. */
-bool lx_signalfd_shows(int sig);
-/* Everything that is pending for the process goes into the kernel, for exec; and back. */
-void lx_signal_leave(void);
-void lx_signal_stay(void);
-
-WF_NORETURN void lx_door_loop(void *kthread);
-/* By the door: take and pass on what is pending now. First what was pending for main before there was a door. */
-void lx_door_drain(void);
-/* Return when the door has taken and dealt with what was pending, by the set of parked signals of now. */
-void lx_door_pass(void);
-
-/* Timeouts: a user pointer to a relative or absolute timespec -> deadline on CLOCK_MONOTONIC. */
-long lx_deadline_relative(const void *user_timespec, int64_t *out_deadline);
-long lx_deadline_absolute(const void *user_timespec, int clock, int64_t *out_deadline);
-int64_t lx_deadline_in(int64_t ns);
-
-/* futex_pi.c: t is dead, and nobody finds it by its tid any more. */
-void lx_futex_thread_ended(struct lx_thread *t);
-/* process.c: a clone that makes a process. args: its clone3 arguments, NULL for clone. */
-struct clone_args;
-WF_PARKS long lx_clone_process(struct wf_frame *f, uint64_t flags, uintptr_t sp,
-			       const struct clone_args *args);
-
-/* thread.c */
-void lx_thread_exited(struct wf_thread *t);
-/* timer.c: the tid that a kernel timer's signal is for, or 0: the process. */
-uint32_t lx_timer_target(int timer_id);
-/* A timer's signal was taken from a queue: timer_getoverrun() tells what it said. */
-void lx_timer_taken(const struct wf_siginfo *info);
-/* By the door, which empties a queue that a fast timer fills: a second signal of it came after the beginning. */
-void lx_timer_drain_begin(void);
-bool lx_timer_is_back(const struct wf_siginfo *info);
-void lx_stacks_forget(void);
-void lx_queue_forget(void);
-
-/* policy.c: policy and priorities of a new thread. */
-void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);
-
-/* start.c */
 /* Whether what epoll does not know waits in a ring of io_uring. AUTO: when many do. */
 enum lx_ring_mode {
 	LX_RING_AUTO,
@@ -443,10 +238,7 @@ struct lx_config {
 	void (*before_exec)(int dir, const char *path, const char *const *env);
 };
 extern struct lx_config lx_config;
-/* Why a program whose rings the main kernel thread owns stays native; NULL: it need not. Before the first thread. */
-const char *lx_uring_of_main(void);
-/* base: what the program has in the base register. 1; 0: the program stays native; -errno: no kernel thread could be made, and the next thread may try again. */
-long lx_start(uintptr_t base);
+
 /* The program uses the base register itself, from now on or in a module that was found. */
 void lx_share_base(void);
 bool lx_shares_base(void);
@@ -457,9 +249,5 @@ void lx_stay_native(const char *why);
 const char *lx_why_native(void);
 /* The program filters its own system calls from now on: none is made for it that it may not expect. */
 void lx_filtered(void);
-/* A program is about to be executed, by f. */
-void lx_exec_notice(struct wf_frame *f);
-/* In the child of a fork. shares_files: it has the table of descriptors in common with its parent. */
-void lx_forget(bool shares_files);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Alternate stacks of threads: what sigaltstack() sets and shows, and what a handler's frame says of it. */
+#include "linux/altstack.h"
 #include "linux/abi.h"
 #include "linux/calls.h"
 

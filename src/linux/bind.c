@@ -5,8 +5,9 @@
  * the threads that it makes, which inherit it there. See sched/bind.c for how such a thread runs.
  */
 #include "linux/bind.h"
-#include "linux/deathsig.h"
 #include "linux/comm.h"
+#include "linux/deathsig.h"
+#include "linux/sigwant.h"
 
 #define SELF 0
 #define IOPRIO_WHO_PROCESS 1

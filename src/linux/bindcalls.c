@@ -6,8 +6,10 @@
 #include "arch/arch.h"
 #include "io/fd.h"
 #include "linux/bind.h"
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/everybody.h"
+#include "linux/signals.h"
 
 #include <linux/keyctl.h>
 #include <linux/personality.h>

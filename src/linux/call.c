@@ -2,8 +2,12 @@
 /*
  * Real calls that may block.
  */
+#include "linux/call.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
+#include "linux/deadline.h"
+#include "linux/signals.h"
+#include "linux/sigwant.h"
 #include "sched/direct.h"
 #include "sched/rescue.h"
 #include "sched/timers.h"

@@ -7,6 +7,8 @@
  * own system call is patched like libc's.
  */
 #include "linux/cpuclock.h"
+#include "linux/calls.h"
+#include "linux/sigwant.h"
 
 #include <linux/resource.h>
 

@@ -7,10 +7,6 @@
 
 #include "linux/abi.h"
 
-WF_PARKS long sysc_clock_gettime(struct wf_frame *f);
-WF_PARKS long sysc_clock_getres(struct wf_frame *f);
-WF_PARKS long sysc_getrusage(struct wf_frame *f);
-
 enum lx_clock_kind {
 	LX_CLOCK_KERNEL, /* no clock of a thread of ours, or none at all: ask the kernel */
 	LX_CLOCK_THREAD,

@@ -2,6 +2,7 @@
 /*
  * Timeouts of the program's, as deadlines on CLOCK_MONOTONIC.
  */
+#include "linux/deadline.h"
 #include "linux/abi.h"
 
 int64_t lx_deadline_in(int64_t ns)

@@ -4,10 +4,14 @@
  *
  * Called by: gate.S.
  */
+#include "linux/dispatch.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/bindcalls.h"
-#include "linux/calls.h"
+#include "linux/call.h"
+#include "linux/process.h"
+#include "linux/sigdeliver.h"
+#include "linux/table.h"
 #include "sched/shuffle.h"
 
 #include <linux/prctl.h>

@@ -7,12 +7,18 @@
  * has been posted. The kernel lets only this thread put a signal back with its siginfo: one more reason for
  * the door being tid = pid.
  */
+#include "linux/door.h"
 #include "linux/abi.h"
 #include "linux/doorbell.h"
 #include "linux/everybody.h"
+#include "linux/heir.h"
 #include "linux/remote.h"
-#include "linux/robust.h"
-#include "linux/timers.h"
+#include "linux/sigfault.h"
+#include "linux/signals.h"
+#include "linux/sigpace.h"
+#include "linux/sigpark.h"
+#include "linux/timercpu.h"
+#include "linux/timertable.h"
 #include "sched/timers.h"
 
 #include <signal.h>

@@ -9,4 +9,7 @@
 uint32_t lx_doorbell_asked(void);
 void lx_doorbell_answer(uint32_t request);
 
+/* Return when the door has taken and dealt with what was pending, by the set of parked signals of now. */
+void lx_door_pass(void);
+
 #endif

@@ -12,6 +12,7 @@
  * A fault ends the process when its instruction is made again, and that may find memory there by then. So those who
  * sleep go on, long after all has been written.
  */
+#include "linux/ending.h"
 #include "linux/abi.h"
 
 #include <signal.h>

@@ -13,7 +13,10 @@
  * look by the thread that it woke, and that thread passes on what its look has left. A thread that
  * did not sleep owes nothing. Nor does an event that ends a direct wait reach others: what it leaves is passed on, too.
  */
-#include "linux/calls_poll.h"
+#include "linux/call.h"
+#include "linux/calls.h"
+#include "linux/pollwait.h"
+#include "linux/sigwant.h"
 #include "sched/direct.h"
 
 #include <linux/eventpoll.h>

@@ -6,10 +6,12 @@
  * a program can do to a descriptor or to its file passes here. What the kernel does comes first and what we
  * note comes after it, except where the file may be out of reach afterwards (close, fork, sending it away).
  */
+#include "linux/fds.h"
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/bindcalls.h"
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/msg.h"
 #include "linux/sockopt.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Waiting for one descriptor; see fdwait.h. */
 #include "linux/fdwait.h"
+#include "linux/call.h"
+#include "linux/deadline.h"
+#include "linux/sigwant.h"
 
 #include <sys/epoll.h>
 

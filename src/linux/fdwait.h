@@ -16,6 +16,7 @@
 #include "io/fd.h"
 #include "linux/abi.h"
 #include "linux/msg.h"
+#include "linux/signals.h"
 #include "sched/park.h"
 #include "sched/peer.h"
 #include "sched/width.h"
@@ -134,14 +135,5 @@ WF_INLINE long lx_fdwait_load_iovec(const struct iovec_k *user, size_t i, struct
 {
 	return wf_arch_copy(out, user + i, sizeof(*out));
 }
-
-/*
- * rw.c: a blocking write of what is left of a vector after done bytes. Returns done and what else was written until a
- * signal or an error.
- */
-WF_PARKS long lx_rw_write_rest(int fd, enum wf_fd_kind kind, const struct iovec_k *vec, size_t nr,
-			       size_t done);
-/* Bytes that a vector describes, or -EFAULT. */
-long lx_rw_vector_bytes(const struct iovec_k *vec, size_t nr);
 
 #endif

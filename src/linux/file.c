@@ -12,6 +12,7 @@
  * Considered and dropped: to hand the worker on as for a lock. The next carrier slept in the poller with it, and
  * whoever came back from the disk 100 us later had to wake that one: a quarter of NPTL's reads per second.
  */
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/fdwait.h"
 #include "linux/msg.h"

@@ -8,8 +8,11 @@
  * exception is the word that exit clears: libc joins through a shared wait on it, and only we ever wake it.
  * It is recognised by address, never by value: libc 2.42 moved it away from the tid.
  */
-#include "linux/futex_table.h"
+#include "linux/call.h"
 #include "linux/calls.h"
+#include "linux/deadline.h"
+#include "linux/futex_pi.h"
+#include "linux/futex_table.h"
 #include "linux/ring.h"
 
 #define FUTEX_CMD (~(uint32_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))

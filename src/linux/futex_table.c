@@ -10,6 +10,7 @@
  * another reason first takes the lock, hence no waker still holds a pointer to it.
  */
 #include "linux/futex_table.h"
+#include "linux/sigwant.h"
 #include "sched/bind.h"
 
 #define BUCKETS (LX_FUTEX_GROUPS * LX_FUTEX_GROUP_BUCKETS)

@@ -59,13 +59,4 @@ void lx_exit_word_add(struct lx_thread *t);
 void lx_exit_word_remove(struct lx_thread *t);
 void lx_exit_word_withdraw(struct lx_thread *t);
 
-/* futex_pi.c. is_shared: the owner and other waiters may be another process's. */
-WF_PARKS long lx_futex_lock_pi(uint32_t *addr, int64_t deadline, bool is_try, bool is_shared);
-long lx_futex_unlock_pi(uint32_t *addr, bool is_shared);
-/* FUTEX_WAIT_REQUEUE_PI: on addr, until FUTEX_CMP_REQUEUE_PI moves the thread to the PI word target. */
-WF_PARKS long lx_futex_wait_requeue_pi(uint32_t *addr, uint32_t expected, int64_t deadline,
-				       uint32_t *target);
-long lx_futex_requeue_pi(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
-			 uint32_t expected);
-
 #endif

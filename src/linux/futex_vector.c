@@ -6,9 +6,12 @@
  * other processes may wake all words the kernel waits, in the call itself or by the ring. In a vector that has words of
  * both kinds it cannot know of the private ones: there the values of the shared ones are looked at now and then.
  */
+#include "linux/call.h"
 #include "linux/calls.h"
-#include "linux/ring.h"
+#include "linux/deadline.h"
 #include "linux/futex_table.h"
+#include "linux/ring.h"
+#include "linux/sigwant.h"
 
 #include <time.h>
 

@@ -25,8 +25,10 @@
  *
  * Considered and dropped: see ARCHITECTURE.md.
  */
+#include "linux/heir.h"
 #include "arch/arch.h"
 #include "linux/calls.h"
+#include "linux/doorbell.h"
 #include "linux/robust.h"
 
 #include <linux/audit.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* prctl, and what a dead thread's stack is kept for. */
 #include "linux/bindcalls.h"
+#include "linux/call.h"
 #include "linux/calls.h"
+#include "linux/comm.h"
 #include "linux/deathsig.h"
 #include "linux/remote.h"
-#include "linux/comm.h"
 #include "linux/sandbox.h"
 
 #include <linux/prctl.h>

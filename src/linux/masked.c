@@ -9,8 +9,10 @@
  * Called by: table.c, uring.c.
  */
 #include "linux/masked.h"
+#include "linux/call.h"
 #include "linux/calls.h"
-#include "linux/calls_poll.h"
+#include "linux/pollwait.h"
+#include "linux/sigwant.h"
 
 #include <linux/time_types.h>
 

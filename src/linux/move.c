@@ -7,8 +7,10 @@
  * the same, since a pipe was not as full as the socket is, it is interrupted, returns the part that it moved,
  * and loses nothing.
  */
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/fdwait.h"
+#include "linux/sigwant.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>

@@ -30,9 +30,4 @@ struct cmsghdr_k {
 	int level, type;
 };
 
-/* A message of the program is about to be sent: descriptors in it get owners elsewhere. */
-void lx_fd_sent(const struct msghdr_k *user);
-/* A message has arrived: descriptors in it are new here. */
-void lx_fd_received(const struct msghdr_k *user);
-
 #endif

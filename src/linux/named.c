@@ -5,12 +5,13 @@
  * not the process's first. What these calls say of a thread is the same for all threads of a process (limits,
  * session, memory), or belongs to the kernel thread: then those that change it bind the thread first.
  */
+#include "linux/named.h"
 #include "base/fmt.h"
 #include "io/fd.h"
 #include "linux/bind.h"
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/everybody.h"
-#include "linux/named.h"
 #include "linux/remote.h"
 
 #include <fcntl.h>

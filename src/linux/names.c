@@ -3,11 +3,11 @@
  * The name of a thread as a file, /proc/self/task/TID/comm, is a memory file that holds the name; one that was
  * opened for writing is read back when it is closed. So a reader and a writer at once do not see one another.
  */
-#include "linux/names.h"
 #include "io/fd.h"
 #include "linux/calls.h"
 #include "linux/comm.h"
 #include "linux/nametable.h"
+#include "linux/procfile.h"
 #include "linux/procpath.h"
 
 #include <linux/fcntl.h>

@@ -4,10 +4,10 @@
  * our other kernel threads follow it, where the kernel lets one of several do that: not into mounts (they share a working
  * directory), users and time.
  */
-#include "linux/namespaces.h"
 #include "linux/bindcalls.h"
 #include "linux/calls.h"
 #include "linux/everybody.h"
+#include "linux/fds.h"
 
 #include <fcntl.h>
 #include <linux/nsfs.h>

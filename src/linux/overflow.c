@@ -8,6 +8,7 @@
  * of the stack a frame that begins on it is asked for, or a stack pointer far from any memory.
  */
 #include "linux/overflow.h"
+#include "linux/altstack.h"
 #include "linux/bind.h"
 
 #include <linux/resource.h>

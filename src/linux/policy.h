@@ -19,5 +19,7 @@ void lx_sched_show_kernel(void);
 void lx_sched_set_nice(struct lx_thread *t, int nice);
 /* May the caller have so low a nice value? */
 bool lx_sched_may_be_nice(int nice);
+/* Policy and priorities of a new thread. */
+void lx_sched_inherit(struct lx_thread *t, const struct lx_thread *parent);
 
 #endif

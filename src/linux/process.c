@@ -5,15 +5,23 @@
  * A fork child is a plain process again: only the calling thread exists in it, as a native main thread with
  * the program's own signal mask and handlers; the runtime forgets everything until the child makes a thread.
  */
+#include "linux/process.h"
 #include "arch/arch.h"
 #include "io/fd.h"
 #include "linux/abi.h"
+#include "linux/action.h"
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
+#include "linux/doorbell.h"
 #include "linux/everybody.h"
+#include "linux/heir.h"
 #include "linux/policy.h"
 #include "linux/ring.h"
-#include "linux/robust.h"
+#include "linux/signals.h"
+#include "linux/sigpark.h"
+#include "linux/sigqueue.h"
+#include "linux/start.h"
 #include "sched/bind.h"
 #include "sched/peer.h"
 

@@ -5,6 +5,7 @@
  *
  * They are memory files that hold what was true when they were opened.
  */
+#include "linux/procfile.h"
 #include "base/fmt.h"
 #include "linux/named.h"
 #include "linux/procpath.h"

@@ -11,6 +11,8 @@
  */
 #include "linux/procpath.h"
 #include "linux/bind.h"
+#include "linux/call.h"
+#include "linux/calls.h"
 #include "linux/named.h"
 #include "linux/nametable.h"
 
@@ -226,6 +228,7 @@ long lx_proc_open(struct wf_frame *f, int arg, const struct lx_proc_path *p, boo
 	return fd;
 }
 
+/* Calls with a path: at the first argument, or at the second after a directory. */
 long sysc_path(struct wf_frame *f)
 {
 	struct lx_proc_path p;

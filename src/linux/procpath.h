@@ -27,18 +27,6 @@ struct lx_proc_path {
 /* What user_path means; relative to dirfd if that is a directory of all threads. */
 void lx_proc_parse(struct lx_proc_path *p, int dirfd, const char *user_path);
 
-/* Files whose text we make: comm, stat, status, schedstat. A memory file that holds it, or -errno. */
-bool lx_proc_is_made(const struct lx_proc_path *p);
-long lx_proc_make(const struct lx_proc_path *p, uint64_t open_flags);
-
-/* Of a thread that makes a real call: 'S' when it waits in it. */
-char lx_proc_state_in_call(const struct lx_thread *t);
-
-WF_PARKS long sysc_getdents64(struct wf_frame *f);
-/* Calls with a path: at the first argument, or at the second after a directory. */
-WF_PARKS long sysc_path(struct wf_frame *f);
-WF_PARKS long sysc_path_at(struct wf_frame *f);
-WF_PARKS long sysc_readlink(struct wf_frame *f);
 /* The same call for what the path stands for in the kernel. */
 WF_PARKS long lx_proc_call(struct wf_frame *f, int arg, const struct lx_proc_path *p);
 /* The same for a call that opens something of a thread's. */

@@ -9,6 +9,7 @@
  */
 #include "linux/ring.h"
 #include "io/ring.h"
+#include "linux/sigwant.h"
 #include "sched/bind.h"
 
 #include <linux/prctl.h>

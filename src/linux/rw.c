@@ -7,11 +7,15 @@
  * until the descriptor is ready. What cannot be tried without blocking (a terminal, an old kernel) is polled
  * first and then called for real. Files go to the kernel on the thread itself; see file.c.
  */
+#include "linux/rw.h"
 #include "base/fmt.h"
+#include "linux/call.h"
 #include "linux/calls.h"
+#include "linux/deadline.h"
 #include "linux/fdwait.h"
 #include "linux/lowmark.h"
 #include "linux/msg.h"
+#include "linux/sigwant.h"
 #include "linux/tty.h"
 
 #include <fcntl.h>

@@ -12,6 +12,8 @@
 #include "linux/sandbox.h"
 #include "linux/bind.h"
 #include "linux/bindcalls.h"
+#include "linux/call.h"
+#include "linux/calls.h"
 #include "linux/everybody.h"
 #include "linux/remote.h"
 #include "linux/ring.h"
@@ -197,6 +199,7 @@ long sysc_landlock_restrict_self(struct wf_frame *f)
 	return ret;
 }
 
+/* setfsuid, setfsgid: of one thread only, in libc too. They never fail; -1 asks. */
 long sysc_setfsid(struct wf_frame *f)
 {
 	uint32_t id = (uint32_t)WF_ARG0(f);

@@ -10,9 +10,4 @@
 /* prctl() that the kernel keeps for the calling kernel thread, and others. */
 WF_PARKS long lx_sandbox_prctl(struct wf_frame *f);
 
-WF_PARKS long sysc_seccomp(struct wf_frame *f);
-WF_PARKS long sysc_landlock_restrict_self(struct wf_frame *f);
-/* setfsuid, setfsgid: of one thread only, in libc too. They never fail; -1 asks. */
-WF_PARKS long sysc_setfsid(struct wf_frame *f);
-
 #endif

@@ -8,8 +8,10 @@
  * only when the call succeeds. In between the kernel works on copies: it overwrites what it is
  * asked.
  */
-#include "linux/calls_poll.h"
+#include "linux/calls.h"
+#include "linux/pollwait.h"
 #include "linux/room.h"
+#include "linux/sigwant.h"
 
 #include <linux/eventpoll.h>
 

@@ -6,8 +6,15 @@
  * looks for itself whether that was what it waited for.
  */
 #include "linux/abi.h"
+#include "linux/action.h"
 #include "linux/calls.h"
 #include "linux/credentials.h"
+#include "linux/deadline.h"
+#include "linux/doorbell.h"
+#include "linux/signals.h"
+#include "linux/sigpark.h"
+#include "linux/sigqueue.h"
+#include "linux/sigwant.h"
 
 #include <signal.h>
 

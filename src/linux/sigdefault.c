@@ -5,8 +5,12 @@
  *
  * Called by: sigdeliver.c and sigfault.c for the thread that takes it, signals.c for one that need not.
  */
+#include "linux/sigdefault.h"
 #include "linux/abi.h"
 #include "linux/comm.h"
+#include "linux/doorbell.h"
+#include "linux/ending.h"
+#include "linux/futex_pi.h"
 #include "linux/robust.h"
 
 #include <signal.h>

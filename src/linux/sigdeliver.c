@@ -9,10 +9,17 @@
  *
  * A handler may unwind or jump out: when one starts, no lock is held and nobody waits on this stack.
  */
+#include "linux/sigdeliver.h"
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "linux/action.h"
+#include "linux/altstack.h"
 #include "linux/bind.h"
-#include "linux/calls.h"
+#include "linux/sigdefault.h"
+#include "linux/signals.h"
+#include "linux/sigpace.h"
+#include "linux/sigqueue.h"
+#include "linux/sigwant.h"
 
 #include <signal.h>
 
@@ -387,6 +394,27 @@ void lx_signal_exit(struct wf_frame *f)
 }
 
 /*
+ * The next handler of a row: its frame belongs where uc is, so that a storm of signals does not eat the
+ * stack. uc moves to a save area first.
+ */
+static void deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc)
+{
+	void *area = wf_slab_get(&wf_rt.save_areas);
+	struct wf_ucontext *saved = area ? wf_sigframe_save(area, uc) : NULL;
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (!saved) {
+		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
+		return;
+	}
+	if (!deliver_to_context(t, saved, here)) {
+		wf_slab_put(&wf_rt.save_areas, area);
+		return;
+	}
+	enter(t, saved, area, here);
+}
+
+/*
  * A handler of ours returned; uc is its frame on the program's stack. Afterwards the kernel restores uc: make it a
  * context that it may restore on this kernel thread.
  */
@@ -416,30 +444,9 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_SIGNAL);
 		if (!lx_signal_is_timers(&container_of(uc, struct wf_sigframe, uc)->info) ||
 		    !lx_signal_pace(t))
-			lx_signal_deliver_at_return(t, uc);
+			deliver_at_return(t, uc);
 		k = wf_self_kthread();
 	}
 	uc->sigmask = wf_worker_sigmask();
 	uc->stack = (struct wf_stack_t){ .sp = k->altstack, .size = WF_ALTSTACK_BYTES };
-}
-
-/*
- * The next handler of a row: its frame belongs where uc is, so that a storm of signals does not eat the
- * stack. uc moves to a save area first.
- */
-void lx_signal_deliver_at_return(struct lx_thread *t, struct wf_ucontext *uc)
-{
-	void *area = wf_slab_get(&wf_rt.save_areas);
-	struct wf_ucontext *saved = area ? wf_sigframe_save(area, uc) : NULL;
-	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
-	if (!saved) {
-		(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
-		return;
-	}
-	if (!deliver_to_context(t, saved, here)) {
-		wf_slab_put(&wf_rt.save_areas, area);
-		return;
-	}
-	enter(t, saved, area, here);
 }

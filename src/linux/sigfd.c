@@ -9,6 +9,7 @@
  * first comes up.
  */
 
+#include "linux/sigfd.h"
 #include "linux/abi.h"
 #include "linux/room.h"
 #include <fcntl.h>

@@ -11,6 +11,7 @@
  * there once, real-time ones as often as they were sent, oldest first. Bits are read without the lock by
  * whoever asks whether it is worth a look.
  */
+#include "linux/sigqueue.h"
 #include "linux/abi.h"
 
 #include <signal.h>

@@ -4,6 +4,7 @@
  *
  * Called by: whatever waits, as its wait ends or is about to begin, and whoever has put a signal into a queue.
  */
+#include "linux/sigwant.h"
 #include "linux/abi.h"
 
 #include <signal.h>
@@ -20,12 +21,6 @@ bool lx_signal_is_ignored(int sig)
 	void *h = lx.action[sig].handler;
 
 	return h == SIG_IGN || (h == SIG_DFL && lx_signal_default_ignores(sig));
-}
-
-bool lx_signal_is_wanted(struct lx_thread *t)
-{
-	return ((wf_load_seq_cst(&t->pending.set) | wf_load_seq_cst(&lx.shared.set)) &
-		~wf_load_relaxed(&t->sig_mask)) != 0;
 }
 
 bool lx_signal_is_waiting(struct lx_thread *self)

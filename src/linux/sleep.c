@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nanosleep, clock_nanosleep, sched_yield, pause: waiting for time or for nothing. */
 #include "linux/abi.h"
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/cpuclock.h"
+#include "linux/deadline.h"
+#include "linux/sigwant.h"
 
 #define CLOCK_MONOTONIC 1
 #define CLOCK_BOOTTIME 7

@@ -6,10 +6,14 @@
  * the program beyond one attempt (all of a send, all of MSG_WAITALL, every message of an mmsg call) is put
  * together here.
  */
+#include "linux/call.h"
 #include "linux/calls.h"
+#include "linux/deadline.h"
+#include "linux/fds.h"
 #include "linux/fdwait.h"
 #include "linux/lowmark.h"
 #include "linux/msg.h"
+#include "linux/rw.h"
 #include "linux/sockopt.h"
 
 #include <fcntl.h>

@@ -14,9 +14,10 @@
  * Everything that does not look exactly like libc's sequence is done by the kernel on the real addresses, and
  * its slot is then never used again. Without guard regions nothing of this happens.
  */
+#include "linux/stacks.h"
 #include "linux/abi.h"
 #include "linux/calls.h"
-#include "linux/robust.h"
+#include "linux/heir.h"
 #include "sched/park.h"
 
 #include <errno.h>

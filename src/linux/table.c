@@ -3,13 +3,9 @@
  * Who answers which system call. A number without a row is not patched where it is known statically, and
  * passes through, watched by the monitor, where it is not.
  */
+#include "linux/table.h"
+#include "linux/call.h"
 #include "linux/calls.h"
-#include "linux/calls_poll.h"
-#include "linux/cpuclock.h"
-#include "linux/names.h"
-#include "linux/namespaces.h"
-#include "linux/procpath.h"
-#include "linux/sandbox.h"
 
 /* Real calls that may take long: patched so that the monitor knows, and interrupted by signals as on Linux. */
 static long pass(struct wf_frame *f)

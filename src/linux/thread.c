@@ -5,13 +5,20 @@
  * A clone with CLONE_THREAD makes a weft thread: the saved registers are copied to the top of the new stack
  * and the child leaves the gate through the copy, so the call returns 0 there, on the new stack.
  */
+#include "linux/thread.h"
 #include "arch/arch.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/deathsig.h"
+#include "linux/ending.h"
+#include "linux/futex_pi.h"
 #include "linux/futex_table.h"
+#include "linux/policy.h"
+#include "linux/process.h"
 #include "linux/robust.h"
+#include "linux/signals.h"
+#include "linux/start.h"
 #include "sched/park.h"
 #include "sys/rseq.h"
 

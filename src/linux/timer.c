@@ -15,7 +15,10 @@
 #include "linux/abi.h"
 #include "linux/calls.h"
 #include "linux/cpuclock.h"
-#include "linux/timers.h"
+#include "linux/doorbell.h"
+#include "linux/signals.h"
+#include "linux/sigpark.h"
+#include "linux/timercpu.h"
 #include "linux/timertable.h"
 
 #include <signal.h>

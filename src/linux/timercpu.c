@@ -6,7 +6,8 @@
  * timer cannot expire before the rest has passed there. It signals the door, which looks at the thread's clock and
  * sends the program's signal, or sets the kernel's timer to the new rest.
  */
-#include "linux/timers.h"
+#include "linux/timercpu.h"
+#include "linux/signals.h"
 #include "linux/timertable.h"
 
 #define CLOCK_MONOTONIC 1

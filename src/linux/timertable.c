@@ -4,7 +4,7 @@
  * Below: what the door and whoever takes a signal note of its timer.
  */
 #include "linux/timertable.h"
-#include "linux/timers.h"
+#include "linux/timercpu.h"
 
 #include <signal.h>
 

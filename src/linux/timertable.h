@@ -34,4 +34,12 @@ struct lx_timer *lx_timer_find(int id);
 /* In a fork child, which has no timers. */
 void lx_timer_table_forget(void);
 
+/* The tid that a kernel timer's signal is for, or 0: the process. */
+uint32_t lx_timer_target(int timer_id);
+/* A timer's signal was taken from a queue: timer_getoverrun() tells what it said. */
+void lx_timer_taken(const struct wf_siginfo *info);
+/* By the door, which empties a queue that a fast timer fills: a second signal of it came after the beginning. */
+void lx_timer_drain_begin(void);
+bool lx_timer_is_back(const struct wf_siginfo *info);
+
 #endif

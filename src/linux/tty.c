@@ -10,7 +10,10 @@
  */
 #include "linux/tty.h"
 #include "base/fmt.h"
+#include "linux/call.h"
+#include "linux/doorbell.h"
 #include "linux/fdwait.h"
+#include "linux/sigwant.h"
 
 #include <fcntl.h>
 #include <signal.h>

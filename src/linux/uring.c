@@ -10,11 +10,13 @@
  * A ring that belongs to the main thread before weft starts belongs to what becomes the door, and main leaves
  * it: such a program stays native.
  */
+#include "linux/uring.h"
+#include "base/fmt.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
+#include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/masked.h"
-#include "base/fmt.h"
 #include "sys/uring.h"
 
 #include <fcntl.h>

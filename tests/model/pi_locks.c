@@ -6,9 +6,12 @@
  */
 #include "linux/futex_table.h"
 #include "linux/ring.h"
-#include "linux/robust.h"
 #include "machine.h"
 #include "model.h"
+#include "linux/call.h"
+#include "linux/deadline.h"
+#include "linux/futex_pi.h"
+#include "linux/sigwant.h"
 
 #include <string.h>
 

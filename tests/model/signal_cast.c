@@ -3,6 +3,7 @@
 #include "signal_cast.h"
 
 #include "arch/x86_64/sigframe.h"
+#include "linux/signals.h"
 
 struct lx_thread *target, *other;
 int nr_one, nr_two, nr_rt, nr_expired, nr_continued;

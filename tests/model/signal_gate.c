@@ -11,6 +11,12 @@
 #include "linux/calls.h"
 #include "signal_machine.h"
 #include "signal_user.h"
+#include "linux/call.h"
+#include "linux/dispatch.h"
+#include "linux/sigdeliver.h"
+#include "linux/signals.h"
+#include "linux/sigwant.h"
+#include "linux/table.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -3,6 +3,9 @@
 #include "signal_machine.h"
 #include "arch/arch.h"
 #include "arch/x86_64/sigframe.h"
+#include "linux/door.h"
+#include "linux/sigdeliver.h"
+#include "linux/sigqueue.h"
 #include "signal_user.h"
 
 #include <signal.h>

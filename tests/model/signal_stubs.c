@@ -8,9 +8,15 @@
 #include "linux/overflow.h"
 #include "linux/remote.h"
 #include "linux/robust.h"
-#include "linux/timers.h"
+#include "linux/timercpu.h"
 #include "signal_machine.h"
 #include "linux/bindcalls.h"
+#include "linux/ending.h"
+#include "linux/futex_pi.h"
+#include "linux/heir.h"
+#include "linux/process.h"
+#include "linux/sigfd.h"
+#include "linux/timertable.h"
 
 struct lx_process lx;
 struct lx_gate_ops lx_gate;

@@ -3,6 +3,7 @@
  * Signals to the process: somebody who wants it gets it, whatever becomes of those who wanted it before. It lies in the
  * kernel while nobody does, and stop signals and SIGCONT undo each other.
  */
+#include "linux/signals.h"
 #include "signal_cast.h"
 
 #include "tap.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * POSIX timers: what timer.c and timercpu.c share.
+ * Timers on the CPU clock of a thread. Numbers are the kernel's, as for all timers.
  */
-#ifndef WF_LINUX_TIMERS_H
-#define WF_LINUX_TIMERS_H
+#ifndef WF_LINUX_TIMERCPU_H
+#define WF_LINUX_TIMERCPU_H
 
 #include "linux/abi.h"
 
@@ -18,10 +18,7 @@ struct lx_sigevent {
 	int signo, notify, tid, pad[11];
 };
 
-/*
- * Timers on the CPU clock of a thread; timercpu.c. Numbers are the kernel's, as for all timers. tid: of the thread that
- * it signals, 0: the process.
- */
+/* tid: of the thread that it signals, 0: the process. */
 long lx_timer_cpu_create(struct lx_thread *clock, const struct lx_sigevent *ev, bool value_is_id,
 			 uint32_t tid, int *out_id);
 bool lx_timer_cpu_owns(int id);

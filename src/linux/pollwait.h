@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Waiting for any of several descriptors: the handlers, and what poll.c, select.c and epoll.c
- * share.
+ * Waiting for any of several descriptors; see pollwait.c.
  *
- * Called by: table.c (handlers); the rest by those three files only. Defined in poll.c unless
- * marked.
+ * Called by: poll.c, select.c, epoll.c; masked.c for the mask.
  */
-#ifndef WF_LINUX_CALLS_POLL_H
-#define WF_LINUX_CALLS_POLL_H
+#ifndef WF_LINUX_POLLWAIT_H
+#define WF_LINUX_POLLWAIT_H
 
 #include "io/fd.h"
 #include "linux/abi.h"
-
-WF_PARKS long sysc_poll(struct wf_frame *f);
-WF_PARKS long sysc_ppoll(struct wf_frame *f);
-/* select.c */
-WF_PARKS long sysc_select(struct wf_frame *f);
-WF_PARKS long sysc_pselect6(struct wf_frame *f);
-/* epoll.c */
-WF_PARKS long sysc_epoll_wait(struct wf_frame *f);
-WF_PARKS long sysc_epoll_pwait(struct wf_frame *f);
-WF_PARKS long sysc_epoll_pwait2(struct wf_frame *f);
 
 /* One descriptor of one wait. */
 struct lx_poll_slot {
@@ -31,7 +19,7 @@ struct lx_poll_slot {
 /* events: EPOLLIN, EPOLLOUT, EPOLLPRI; errors and hang-ups always count. */
 void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive);
 
-/* First arm, then look without blocking, then sleep: see poll.c. */
+/* First arm, then look without blocking, then sleep: see pollwait.c. */
 void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr);
 /*
  * Until a descriptor moves (EVENT: look again), the deadline passes (TIMEOUT: look once more) or a
