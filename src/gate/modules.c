@@ -16,10 +16,10 @@
  * No libc: on the stack of whoever opens a module, and under the loader's lock.
  */
 #include "gate/modules.h"
+#include "gate/jump.h"
 #include "linux/heir.h"
 
 #include "base/base.h"
-#include "gate/insn.h"
 #include "gate/patch.h"
 #include "gate/resident.h"
 #include "gate/segment.h"
@@ -29,9 +29,6 @@
 #include "sys/syscall.h"
 
 #include <errno.h>
-
-#define ENDBR_LEN 4
-#define JMP_LEN 5
 
 /* What dlmopen() made lies behind the first namespace, since glibc 2.35. */
 struct debug_chain {
@@ -383,34 +380,12 @@ static bool sets_filters(void)
 
 /* --- being told --- */
 
-/* A function that does nothing, with room for a jump: ret and padding, or endbr64 and ret. */
-static bool has_room(const uint8_t *p)
-{
-	const uint8_t *end = p + JMP_LEN;
-	struct wf_insn insn;
-	bool is_nop;
-
-	if (p[0] == 0xf3 && p[1] == 0x0f && p[2] == 0x1e && p[3] == 0xfa)
-		return p[ENDBR_LEN] == 0xc3;
-	if (*p++ != 0xc3)
-		return false;
-	for (; p < end; p += insn.len) {
-		if (!wf_insn_decode(p, p + 16, &insn))
-			return false;
-		is_nop = (insn.map == WF_MAP_ONE && insn.opcode == 0x90) ||
-			 (insn.map == WF_MAP_0F && insn.opcode == 0x1f);
-		if (!is_nop)
-			return false;
-	}
-	return true;
-}
-
 /* Somebody else's breakpoint is there: the jump would be undone, or undo it. */
 static bool watch(void)
 {
 	uintptr_t brk = debug->r_brk;
 
-	return brk && has_room((const uint8_t *)brk) &&
+	return brk && wf_jump_has_room((const uint8_t *)brk) &&
 	       wf_gate_redirect(brk, (uintptr_t)wf_gate_watch) == 0;
 }
 

@@ -7,7 +7,7 @@
  * text is touched. A page of the module's own file goes through it next, because SELinux judges by
  * file. Only then the text itself does.
  *
- * The text of libc is not executable while it is written: that stretch, poke(), calls nothing and
+ * The text of libc is not executable while it is written: that stretch, poke(), calls nothing else and
  * has all signals blocked.
  *
  * Considered and dropped: RWX for a moment (systems that care forbid it); one mprotect per page (66
@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "base/san.h"
+#include "gate/jump.h"
 #include "gate/table.h"
 #include "gate/tramp.h"
 #include "sys/syscall.h"
@@ -25,8 +26,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-
-#define JMP_LEN 5
 
 extern char wf_gate_pool_start[] WF_HIDDEN;
 extern char wf_gate_pool_end[] WF_HIDDEN;
@@ -68,7 +67,7 @@ static long rehearse(const struct dl_phdr_info *module, const ElfW(Phdr) * text)
 		return 0;
 	ret = sys_protect((uintptr_t)at, (uintptr_t)at + WF_PAGE, PROT_READ | PROT_WRITE);
 	if (!sys_failed(ret)) {
-		*(volatile uint8_t *)at = 0xcc;
+		*(volatile uint8_t *)at = WF_JUMP_TRAP;
 		ret = sys_protect((uintptr_t)at, (uintptr_t)at + WF_PAGE, PROT_READ | PROT_EXEC);
 	}
 	(void)sys2(__NR_munmap, at, WF_PAGE);
@@ -100,14 +99,9 @@ static WF_SAN_PLAIN long poke(const struct wf_site *sites, size_t nr, uintptr_t 
 	ret = sys3(__NR_mprotect, start, end - start, PROT_READ | PROT_WRITE);
 	if ((unsigned long)ret <= -4096ul) {
 		for (size_t i = 0; i < nr; i++) {
-			volatile uint8_t *p = (volatile uint8_t *)sites[i].window;
-			uint32_t rel = (uint32_t)(sites[i].tramp - (sites[i].window + JMP_LEN));
+			const struct wf_site *s = &sites[i];
 
-			p[0] = 0xe9;
-			for (int byte = 0; byte < 4; byte++)
-				p[1 + byte] = (uint8_t)(rel >> (8 * byte));
-			for (int rest = JMP_LEN; rest < sites[i].window_len; rest++)
-				p[rest] = 0xcc;
+			wf_jump_write(s->window, s->window_len, s->tramp);
 		}
 		ret = sys3(__NR_mprotect, start, end - start, PROT_READ | PROT_EXEC);
 		if ((unsigned long)ret > -4096ul)
@@ -288,9 +282,11 @@ int wf_gate_patch_module(const struct dl_phdr_info *module, const struct wf_scan
 
 int wf_gate_redirect(uintptr_t function, uintptr_t to)
 {
-	const struct wf_site site = { .window = function, .tramp = to, .window_len = JMP_LEN };
+	const struct wf_site site = { .window = function,
+				      .tramp = to,
+				      .window_len = WF_JUMP_BYTES };
 
-	if (!wf_gate_reaches(function, function + JMP_LEN, to, to + 1))
+	if (!wf_gate_reaches(function, function + WF_JUMP_BYTES, to, to + 1))
 		return -ERANGE;
 	return (int)sys_failed(poke(&site, 1, text_start(&site), text_end(&site, 1)));
 }

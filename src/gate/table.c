@@ -3,16 +3,14 @@
  * The table of patched sites: see table.h.
  */
 #include "gate/table.h"
+#include "gate/jump.h"
 
 #include "base/atomic.h"
 #include "base/base.h"
-#include "gate/bytes.h"
 #include "linux/abi.h"
 #include "sys/syscall.h"
 
 #define REACH ((1l << 31) - (1l << 20)) /* of a rel32, less than any module part matters */
-#define JMP 0xe9
-#define JMP_LEN 5
 
 extern char wf_gate_pool_start[] WF_HIDDEN;
 extern char wf_gate_pool_end[] WF_HIDDEN;
@@ -139,11 +137,10 @@ static const struct wf_site *last_site(const struct wf_batch *b, size_t member, 
 /* Other code may lie where the module was, before anybody tells us that the module is gone. */
 static bool is_in_force(const struct wf_site *site)
 {
-	uint8_t code[JMP_LEN];
+	uint8_t code[WF_JUMP_BYTES];
 
-	if (wf_arch_copy(code, (const void *)site->window, sizeof(code)) < 0 || code[0] != JMP)
-		return false;
-	return site->window + JMP_LEN + (uintptr_t)(intptr_t)load32(code + 1) == site->tramp;
+	return wf_arch_copy(code, (const void *)site->window, sizeof(code)) == 0 &&
+	       wf_jump_target(code, site->window) == site->tramp;
 }
 
 uintptr_t wf_gate_to_tramp(uintptr_t rip)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The decoder of src/gate/insn.c against Capstone, where that is installed: all of the libc that runs this test. */
-#include "gate/insn.c"
+/* The decoder of src/gate/x86_64/insn.c against Capstone, where that is installed: all of the libc that runs this test. */
+#include "gate/x86_64/insn.c"
 
 #include "gate.h"
 #include "tap.h"

@@ -14,11 +14,11 @@
 #define wf_arch_gate_entry_keeping test_gate_entry
 #define wf_arch_gate_entry_clock test_gate_entry
 #include "gate/fde.c"
-#include "gate/insn.c"
-#include "gate/scan.c"
-#include "gate/sites.c"
+#include "gate/x86_64/insn.c"
+#include "gate/x86_64/scan.c"
+#include "gate/x86_64/sites.c"
 #include "gate/table.c"
-#include "gate/tramp.c"
+#include "gate/x86_64/tramp.c"
 #include "gate/patch.c"
 
 #include "gate.h"

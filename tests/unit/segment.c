@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finding the instructions for the GS base, and those that make filters, in code of its own and in libc. */
 #include "gate/fde.c"
-#include "gate/insn.c"
-#include "gate/segment.c"
+#include "gate/x86_64/insn.c"
+#include "gate/x86_64/segment.c"
 
 #include "gate.h"
 #include "tap.h"
@@ -71,8 +71,8 @@ TEST(bytes_are_found_as_one_by_one)
 			while (q < code + end &&
 			       !(q + 1 < code + end && q[0] == 0x3d && q[1] == 0x01))
 				q++;
-			if (!CHECK(wf_arch_find_0fae(code + start, code + end) == p) ||
-			    !CHECK(wf_arch_find_3d01(code + start, code + end) == q))
+			if (!CHECK(wf_find_0fae(code + start, code + end) == p) ||
+			    !CHECK(wf_find_3d01(code + start, code + end) == q))
 				return;
 		}
 	}

@@ -4,9 +4,9 @@
  * colons), which are mapped but never run.
  */
 #include "gate/fde.c"
-#include "gate/insn.c"
-#include "gate/scan.c"
-#include "gate/sites.c"
+#include "gate/x86_64/insn.c"
+#include "gate/x86_64/scan.c"
+#include "gate/x86_64/sites.c"
 
 #include "gate.h"
 #include "tap.h"
@@ -102,14 +102,14 @@ TEST(bytes_are_found_as_one_by_one)
 				p++;
 			if (p + 1 >= code + end)
 				p = code + end;
-			if (!CHECK(wf_arch_find_syscall(code + start, code + end) == p))
+			if (!CHECK(wf_find_syscall(code + start, code + end) == p))
 				return;
 		}
 	}
 	for (size_t start = 0; start < 70; start++) {
 		uint64_t masks[3];
 
-		wf_arch_mark_jumps(code + start, 3, masks);
+		wf_find_jumps(code + start, 3, masks);
 		for (size_t i = 0; i < 192; i++) {
 			const uint8_t *p = code + start + i;
 			bool is_jump = *p == 0xe9 || (*p == 0x0f && (p[1] & 0xf0) == 0x80);

@@ -21,7 +21,8 @@
 
 #include "base/base.h"
 #include "gate/bytes.h"
-#include "gate/insn.h"
+#include "gate/x86_64/find.h"
+#include "gate/x86_64/insn.h"
 #include "sys/syscall.h"
 
 #include <errno.h>
@@ -40,9 +41,6 @@
 #define GLANCE_BYTES 64
 #define MAX_INSN_LEN 15
 #define SYNC_BYTES 64
-
-const uint8_t *wf_arch_find_syscall(const uint8_t *p, const uint8_t *end);
-void wf_arch_mark_jumps(const uint8_t *p, size_t nr, uint64_t *out);
 
 void *wf_grow_pages(void *old, size_t old_bytes, size_t bytes)
 {
@@ -72,7 +70,7 @@ static int find_bytes(struct wf_scan *s)
 	const uint8_t *p = s->start + MAX_LOOK_BACK;
 
 	for (;; p++) {
-		p = wf_arch_find_syscall(p, s->end);
+		p = wf_find_syscall(p, s->end);
 		if (p == s->end)
 			return 0;
 		if (add_match(s, p) != 0)
@@ -210,7 +208,7 @@ static void find_long_jumps(struct wf_scan *s)
 	while (s->end - p > 64) {
 		size_t nr = WF_MIN((size_t)(s->end - p - 1) / 64, (size_t)MASKS);
 
-		wf_arch_mark_jumps(p, nr, masks);
+		wf_find_jumps(p, nr, masks);
 		for (size_t i = 0; i < nr; i++, p += 64)
 			for (uint64_t hits = masks[i]; hits; hits &= hits - 1)
 				mark_long_jump(s, p + __builtin_ctzll(hits));

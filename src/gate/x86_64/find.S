@@ -77,17 +77,17 @@ FUNC(\name)
 END_FUNC(\name)
 	.endm
 
-FIND wf_arch_find_syscall 0x0f 0x05
+FIND wf_find_syscall 0x0f 0x05
 /* rdgsbase, wrgsbase, and fences. */
-FIND wf_arch_find_0fae 0x0f 0xae
+FIND wf_find_0fae 0x0f 0xae
 /* The number of seccomp(). */
-FIND wf_arch_find_3d01 0x3d 0x01
+FIND wf_find_3d01 0x3d 0x01
 
 /*
- * void wf_arch_mark_jumps(const uint8_t *p, size_t nr, uint64_t *out): for each of nr blocks of 64 bytes, a bit
+ * void wf_find_jumps(const uint8_t *p, size_t nr, uint64_t *out): for each of nr blocks of 64 bytes, a bit
  * for every byte that could begin a jump with a 32-bit displacement: e9, or 0f 80 to 0f 8f. Reads one byte more.
  */
-FUNC(wf_arch_mark_jumps)
+FUNC(wf_find_jumps)
 	.cfi_startproc
 	SAVE_XMM
 	ALL_BYTES 0xe9, %xmm3
@@ -119,6 +119,6 @@ FUNC(wf_arch_mark_jumps)
 2:	RESTORE_XMM
 	ret
 	.cfi_endproc
-END_FUNC(wf_arch_mark_jumps)
+END_FUNC(wf_find_jumps)
 
 NO_EXEC_STACK

@@ -6,7 +6,7 @@
  * (prefixes, SIB, displacement) is regular. Opcodes that user programs have no business with are
  * marked as unknown on purpose.
  */
-#include "gate/insn.h"
+#include "gate/x86_64/insn.h"
 
 #include "base/base.h"
 

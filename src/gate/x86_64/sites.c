@@ -7,7 +7,8 @@
 
 #include "base/base.h"
 #include "gate/bytes.h"
-#include "gate/insn.h"
+#include "gate/x86_64/insn.h"
+#include "gate/x86_64/jump.h"
 #include "gate/scan.h"
 #include "sys/syscall.h"
 
@@ -15,7 +16,6 @@
 #include <sys/mman.h>
 
 #define NR_RT_SIGRETURN 15
-#define JMP_LEN 5
 #define MAX_PRE 4
 #define MAX_POST 4
 
@@ -88,7 +88,7 @@ static bool choose_window(const struct wf_match *m, uintptr_t floor, bool is_gla
 
 	for (int pre = 0; pre <= MAX_PRE; pre++) {
 		for (int i = 0; i < nr_ends; i++) {
-			if (ends[i] - window < JMP_LEN)
+			if (ends[i] - window < WF_JUMP_BYTES)
 				continue;
 			if (ends[i] - window > WF_SITE_WINDOW_MAX)
 				break;

@@ -5,14 +5,14 @@
 #include "gate/tramp.h"
 
 #include "base/base.h"
-#include "gate/insn.h"
+#include "gate/x86_64/insn.h"
+#include "gate/x86_64/jump.h"
 #include "gate/table.h"
 #include "sys/syscall.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 
-#define JMP_LEN 5
 #define MIDDLE_LEN 24 /* lea, lea, lea, jmp: from entry to resume */
 #define STUB_LEN 16   /* a pool far from us starts with an indirect jump to the entry */
 #define USER_END ((1ul << 47) - WF_PAGE)
@@ -31,7 +31,7 @@ static uintptr_t own_used; /* bytes of our own pool in use, whole pages */
 
 static size_t tramp_len(const struct wf_site *site)
 {
-	return site->window_len - WF_SYSCALL_LEN + MIDDLE_LEN + JMP_LEN;
+	return site->window_len - WF_SYSCALL_LEN + MIDDLE_LEN + WF_JUMP_BYTES;
 }
 
 size_t wf_pool_bytes(const struct wf_site_list *list)
@@ -60,7 +60,7 @@ static uint8_t *put_rel32(uint8_t *p, uintptr_t target)
 
 static uint8_t *put_jmp(uint8_t *p, uintptr_t target)
 {
-	return put_rel32(put_byte(p, 0xe9), target);
+	return put_rel32(put_byte(p, WF_JUMP_OPCODE), target);
 }
 
 /* lea target(%rip), %reg */

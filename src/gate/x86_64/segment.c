@@ -4,14 +4,12 @@
 
 #include "base/base.h"
 #include "gate/fde.h"
-#include "gate/insn.h"
+#include "gate/x86_64/find.h"
+#include "gate/x86_64/insn.h"
 #include "sys/syscall.h"
 
 #define RUN_UP                                                                                     \
 	1024 /* code that no table knows is decoded from here: it falls into step long before */
-
-const uint8_t *wf_arch_find_0fae(const uint8_t *p, const uint8_t *end);
-const uint8_t *wf_arch_find_3d01(const uint8_t *p, const uint8_t *end);
 
 /* f3, maybe a REX prefix, 0f ae and an operand: a register, and 1 (read) or 3 (write). p: at the 0f. NULL: another one. */
 static const uint8_t *base_insn(const uint8_t *p, const uint8_t *start, const uint8_t *end)
@@ -95,14 +93,14 @@ static bool has(const struct dl_phdr_info *module, const struct pattern *pattern
 
 bool wf_segment_has_base_insns(const struct dl_phdr_info *module)
 {
-	const struct pattern pattern = { wf_arch_find_0fae, base_insn };
+	const struct pattern pattern = { wf_find_0fae, base_insn };
 
 	return has(module, &pattern);
 }
 
 bool wf_segment_has_filters(const struct dl_phdr_info *module)
 {
-	const struct pattern pattern = { wf_arch_find_3d01, filter_insn };
+	const struct pattern pattern = { wf_find_3d01, filter_insn };
 
 	return has(module, &pattern);
 }
