@@ -329,7 +329,7 @@ static bool look(uint64_t reads)
 	bool is_good = true;
 
 	memcpy(t.program, bad_name, sizeof(bad_name));
-	if (!wf_layout_read(&l, &t) || !wf_threads_read(&s, &l, &t, 1000, 50))
+	if (!wf_layout_read(&l, &t) || !wf_threads_read(&s, &l, &t, 1000, 50, 0))
 		goto out;
 	v.waits = wf_waits_new(&t, &s, &l, NULL);
 	for (size_t i = 0; i < s.nr_threads && i < 4; i++) {

@@ -190,6 +190,21 @@ class Dump(ObsTest):
         listed = self.dump("--no-group", v.pid)
         self.assertEqual(listed.count("waits_for_cond+"), 301)
 
+    def test_one_thread_alone(self):
+        v = self.victim(deadlock=True)
+        all_threads = json.loads(self.dump("--json", v.pid))["threads"]
+        waits = [t for t in all_threads if t.get("waits_for", {}).get("owner")][0]
+        one = json.loads(self.dump("--json", "--thread", waits["tid"], v.pid))["threads"]
+        self.assertEqual([(t["tid"], t["name"], len(t["frames"]), t["waits_for"]["owner"]) for t in one],
+                         [(waits["tid"], waits["name"], len(waits["frames"]), waits["waits_for"]["owner"])])
+        text = self.dump("--thread", waits["tid"], v.pid)
+        self.assertEqual(text.count("\nthread "), 1)
+        self.assertIn(f"\nthread {waits['tid']} ", text)
+        self.assert_refused(weft("dump", "--thread", "7", v.pid), f"process {v.pid} has no thread 7")
+        self.assert_refused(weft("dump", "--thread", "x", v.pid), "--thread", "'x'")
+        self.assert_refused(weft("dump", "--thread", "7", "--stacks", v.pid), "--stacks")
+        self.assert_goes_on(v)
+
     def test_a_limit_is_said(self):
         text = self.dump("--limit", "10", "--no-group", self.victim(threads=20).pid)
         self.assertEqual(text.count("\nthread "), 10)

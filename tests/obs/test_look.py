@@ -147,6 +147,19 @@ class Metrics(Look):
             self.assertGreater(m[f"weft_{ours}_total"], 0)
             self.assertLessEqual(m[f"weft_{ours}_total"], stats[theirs])
 
+    def test_switches_of_threads_are_those_of_stats(self):
+        v = self.victim(WEFT_STATS="1")
+        done = weft("top", "--json", "-d", "0.01", "-n", "2", v.pid)
+        looks = [json.loads(line) for line in done.stdout.splitlines()]
+        v.process.stdin.close()
+        v.process.stdin = open(os.devnull, encoding="ascii")
+        stats = [line.split() for line in v.end()[1].splitlines() if line.startswith("weft:   switches ")]
+        total = int(stats[0][-1])
+        sums = [sum(t["switches"] for t in look["threads"]) for look in looks]
+        self.assertLess(0, sums[0])
+        self.assertLessEqual(sums[0], sums[1])
+        self.assertLessEqual(sums[1], total)
+
     def test_a_parser_of_others_accepts_it(self):
         try:
             from prometheus_client.openmetrics.parser import text_string_to_metric_families

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static const char dump_help[] =
 	"  --stacks      show how much of their stacks the threads have used, and propose sizes\n"
 	"  --group       show threads with the same stack once (default for more than 50)\n"
 	"  --no-group    list every thread\n"
+	"  --thread TID  show this thread only\n"
 	"  --limit N     read at most N threads (default: 1,000; 100,000 when grouped)\n"
 	"  --events N    show the last N scheduler events; the program must run with --trace\n"
 	"  --all-frames  show weft's own functions on the stacks too\n"
@@ -51,6 +53,7 @@ struct dump_options {
 	int group;    /* -1: by number */
 	size_t limit; /* 0: default */
 	size_t events;
+	size_t only; /* 0: all threads */
 };
 
 static bool parse_number(const char *text, unsigned long max, unsigned long *out)
@@ -91,6 +94,7 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 		{ "group", no_argument, NULL, 'g' },
 		{ "no-group", no_argument, NULL, 'n' },
 		{ "limit", required_argument, NULL, 'l' },
+		{ "thread", required_argument, NULL, 't' },
 		{ "events", required_argument, NULL, 'e' },
 		{ "all-frames", no_argument, NULL, 'a' },
 		{ "help", no_argument, NULL, 'h' },
@@ -124,6 +128,9 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 		case 'e':
 			ret = take_number("--events", 1u << 20, &o->events);
 			break;
+		case 't':
+			ret = take_number("--thread", INT_MAX, &o->only);
+			break;
 		case 'a':
 			o->has_runtime = true;
 			break;
@@ -143,6 +150,10 @@ static int parse_target(int argc, char **argv, struct dump_options *o)
 
 	if (o->core && o->has_stacks) {
 		wf_cmd_error("dump: --stacks is for a process: a core does not say what was used");
+		return WF_EXIT_REFUSED;
+	}
+	if (o->only && o->has_stacks) {
+		wf_cmd_error("dump: either --thread or --stacks");
 		return WF_EXIT_REFUSED;
 	}
 	if (o->core && optind == argc)
@@ -177,13 +188,13 @@ static int fail(const struct wf_target *t)
 
 /* All that happens while the target stands still. */
 static bool snapshot(struct wf_threads *out, const struct wf_layout *l, struct wf_target *t,
-		     size_t limit, size_t events)
+		     size_t limit, size_t events, int64_t only)
 {
 	bool is_ok;
 
 	wf_budget_set_time(t->budget, WF_BUDGET_STOPPED_S);
 	is_ok = wf_target_stop(t);
-	if (is_ok && !wf_threads_read(out, l, t, limit, events)) {
+	if (is_ok && !wf_threads_read(out, l, t, limit, events, only)) {
 		snprintf(t->error, sizeof(t->error), "out of memory");
 		is_ok = false;
 	}
@@ -204,8 +215,10 @@ static bool unwind(struct wf_dump_view *v, struct wf_threads *s, struct wf_targe
 		v->has_no_stacks = true;
 		wf_cmd_error("dump: no stacks are shown: %s", why);
 	}
-	for (size_t i = 0; i < s->nr_threads; i++)
-		wf_unwind_thread(v->unwind, &s->threads[i]);
+	for (size_t i = 0; i < s->nr_threads; i++) {
+		if (!v->only || v->only == s->threads[i].tid)
+			wf_unwind_thread(v->unwind, &s->threads[i]);
+	}
 	v->waits = wf_waits_new(t, s, v->layout, v->unwind);
 	return v->waits || wf_target_fail(t, "out of memory");
 }
@@ -216,24 +229,44 @@ static size_t limit_of(const struct dump_options *o, const struct wf_layout *l,
 	/* Slots, not threads: an upper bound that costs one read. Refined when the threads are known. */
 	uint64_t nr = wf_layout_fetch(l, t, l->table, WF_L_TABLE_NR_SLOTS);
 
-	*out_is_grouped = o->has_stacks ||
-			  (!o->is_json && (o->group < 0 ? nr >= GROUP_FROM : o->group == 1));
+	*out_is_grouped = o->has_stacks || (!o->is_json && !o->only &&
+					    (o->group < 0 ? nr >= GROUP_FROM : o->group == 1));
 	if (o->limit)
 		return o->limit;
-	return *out_is_grouped ? LIMIT_GROUPED : LIMIT_LISTED;
+	return *out_is_grouped || o->only ? LIMIT_GROUPED : LIMIT_LISTED;
+}
+
+static bool has_thread(const struct wf_threads *s, int64_t tid)
+{
+	for (size_t i = 0; i < s->nr_threads; i++) {
+		if (s->threads[i].tid == tid)
+			return true;
+	}
+	return false;
 }
 
 static int show(const struct dump_options *o, struct wf_target *t, const struct wf_layout *l)
 {
 	struct wf_threads s = { 0 };
-	struct wf_dump_view v = {
-		.target = t, .layout = l, .threads = &s, .has_runtime = o->has_runtime
-	};
+	struct wf_dump_view v = { .target = t,
+				  .layout = l,
+				  .threads = &s,
+				  .has_runtime = o->has_runtime,
+				  .only = (int64_t)o->only };
 	size_t limit = limit_of(o, l, t, &v.is_grouped);
 	int ret = WF_EXIT_REFUSED;
 
-	if (!snapshot(&s, l, t, limit, o->events))
+	if (!snapshot(&s, l, t, limit, o->events, v.only))
 		goto out;
+	if (v.only && !has_thread(&s, v.only)) {
+		if (t->is_core)
+			(void)wf_target_fail(t, "the core file has no thread %lld",
+					     (long long)v.only);
+		else
+			(void)wf_target_fail(t, "process %d has no thread %lld", t->pid,
+					     (long long)v.only);
+		goto out;
+	}
 	if (o->group < 0 && s.nr_alive < GROUP_FROM)
 		v.is_grouped = false;
 	if (!unwind(&v, &s, t))

@@ -185,8 +185,10 @@ void wf_print_json(const struct wf_dump_view *v)
 	wf_deadlock_find(s, v->waits, json_circle, &j);
 	wf_text_json_end(&j, ']');
 	wf_text_json_begin(&j, "threads", '[');
-	for (size_t i = 0; i < s->nr_threads; i++)
-		json_thread(&j, v, &s->threads[i]);
+	for (size_t i = 0; i < s->nr_threads; i++) {
+		if (!v->only || v->only == s->threads[i].tid)
+			json_thread(&j, v, &s->threads[i]);
+	}
 	wf_text_json_end(&j, ']');
 	json_events(&j, v);
 	if (v->target->is_core && v->target->core_bytes < v->target->core_wanted)

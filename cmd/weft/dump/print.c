@@ -404,17 +404,21 @@ void wf_print_text(const struct wf_dump_view *v)
 	print_cut(v->target);
 	if (!s->is_started)
 		printf("weft has not begun: the program has made no thread yet\n");
-	print_workers(v);
-	print_foreign(v);
-	print_signals("signals pending for the process", s->sig_pending);
-	wf_deadlock_find(s, v->waits, print_circle, (void *)v);
+	if (!v->only) {
+		print_workers(v);
+		print_foreign(v);
+		print_signals("signals pending for the process", s->sig_pending);
+		wf_deadlock_find(s, v->waits, print_circle, (void *)v);
+	}
 	if (v->is_grouped) {
 		print_groups(v);
 	} else {
-		for (size_t i = 0; i < s->nr_threads; i++)
-			print_thread(v, &s->threads[i]);
+		for (size_t i = 0; i < s->nr_threads; i++) {
+			if (!v->only || v->only == s->threads[i].tid)
+				print_thread(v, &s->threads[i]);
+		}
 	}
-	if (s->nr_alive > s->nr_threads)
+	if (s->nr_alive > s->nr_threads && !v->only)
 		printf("\n... and %s more threads; see --limit\n",
 		       grouped(number, s->nr_alive - s->nr_threads));
 	wf_print_events(v);

@@ -15,6 +15,7 @@ struct wf_dump_view {
 	const struct wf_threads *threads;
 	struct wf_unwind *unwind;
 	struct wf_waits *waits;
+	int64_t only;       /* the tid of the one thread that is shown; 0: all */
 	bool is_grouped;    /* text: threads with equal stacks once */
 	bool has_runtime;   /* show the runtime's own frames too */
 	bool has_no_stacks; /* libdw could not be loaded */

@@ -64,7 +64,7 @@ size_t wf_look_deadlocked(struct wf_look *l, const struct wf_threads *s)
 	struct wf_threads again = { 0 };
 
 	find(l, s, &first);
-	if (first.nr && wf_threads_glance(&again, &l->layout, &l->target, s->nr_threads + 1))
+	if (first.nr && wf_threads_glance(&again, &l->layout, &l->target, s->nr_threads + 1, NULL))
 		find(l, &again, &second);
 	wf_threads_done(&again);
 	free(first.threads);

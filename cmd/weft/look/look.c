@@ -63,7 +63,7 @@ bool wf_look_open(struct wf_look *l, int pid)
 {
 	struct wf_look_kernel kernel;
 
-	*l = (struct wf_look){ .target.memory_fd = -1 };
+	*l = (struct wf_look){ .target.memory_fd = -1, .nr_opened = 1 };
 	wf_budget_begin(&l->budget);
 	if (!wf_look_kernel(pid, &kernel)) {
 		l->target.pid = pid;
@@ -80,8 +80,25 @@ void wf_look_done(struct wf_look *l)
 	wf_target_done(&l->target);
 }
 
+/* On failure what was known of the program before still stands. */
+static bool reopen(struct wf_look *l)
+{
+	struct wf_look next;
+
+	if (!wf_look_open(&next, l->target.pid)) {
+		wf_target_fail(&l->target, "%s", next.target.error);
+		wf_look_done(&next);
+		return false;
+	}
+	next.nr_opened = l->nr_opened + 1;
+	wf_look_done(l);
+	*l = next;
+	l->target.budget = &l->budget;
+	return true;
+}
+
 bool wf_look_at(struct wf_look *l, struct wf_threads *out, struct wf_look_kernel *kernel,
-		size_t max_threads)
+		size_t max_threads, const struct wf_threads_part *part)
 {
 	int pid = l->target.pid;
 
@@ -91,13 +108,12 @@ bool wf_look_at(struct wf_look *l, struct wf_threads *out, struct wf_look_kernel
 	/* The memory that was opened is that of the program from then on: after an exec there is nothing to be read in it. */
 	if (!wf_look_kernel(pid, kernel) || kernel->started != l->started)
 		return wf_target_fail(&l->target, "process %d has ended", pid);
-	if (!wf_threads_glance(out, &l->layout, &l->target, max_threads))
+	if (!wf_threads_glance(out, &l->layout, &l->target, max_threads, part))
 		return wf_target_fail(&l->target, "out of memory");
 	if (!wf_target_is_gone(&l->target))
 		return true;
 	wf_threads_done(out);
-	wf_look_done(l);
-	return wf_look_open(l, pid) && wf_threads_glance(out, &l->layout, &l->target, max_threads);
+	return reopen(l) && wf_threads_glance(out, &l->layout, &l->target, max_threads, NULL);
 }
 
 void wf_look_why_native(const struct wf_look *l, char *out, size_t bytes)

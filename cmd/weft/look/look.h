@@ -14,6 +14,7 @@
 #include "target/threads.h"
 
 struct wf_look {
+	unsigned nr_opened; /* more than once: the process has executed another program */
 	struct wf_target target;
 	struct wf_layout layout;
 	struct wf_budget budget;
@@ -38,11 +39,11 @@ bool wf_look_open(struct wf_look *l, int pid);
 void wf_look_done(struct wf_look *l);
 
 /*
- * One look at all, with no more than max_threads threads. A process that has executed another program under weft is opened
+ * One look at all (or at a part), with no more than max_threads threads. A process that has executed another program under weft is opened
  * anew. False and l->target.error: it ended, or that program is not under weft.
  */
 bool wf_look_at(struct wf_look *l, struct wf_threads *out, struct wf_look_kernel *kernel,
-		size_t max_threads);
+		size_t max_threads, const struct wf_threads_part *part);
 
 /* How many threads wait for one another in circles: those of s that still do so a moment later, and have not run since. */
 size_t wf_look_deadlocked(struct wf_look *l, const struct wf_threads *s);

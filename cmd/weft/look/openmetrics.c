@@ -133,7 +133,7 @@ bool wf_openmetrics_write(struct wf_look *l, FILE *out)
 {
 	struct wf_look_kernel kernel;
 	struct wf_threads s;
-	bool is_ok = wf_look_at(l, &s, &kernel, MAX_THREADS);
+	bool is_ok = wf_look_at(l, &s, &kernel, MAX_THREADS, NULL);
 
 	if (is_ok) {
 		write_process(out, l, &kernel);

@@ -32,13 +32,33 @@ static int64_t kthread_ns(int pid, int tid)
 	return ns;
 }
 
-bool wf_rates_look(struct wf_look *l, struct wf_rates_look *out, size_t max_threads)
+#define PART_FROM 50000 /* threads; of fewer every look is at all */
+#define PART_THREADS 12500
+
+static unsigned parts_of(const struct wf_rates_look *before)
+{
+	unsigned nr = 1;
+
+	while (before && before->threads.nr_threads > PART_FROM &&
+	       before->threads.nr_threads / nr > PART_THREADS)
+		nr *= 2;
+	return nr;
+}
+
+bool wf_rates_look(struct wf_look *l, struct wf_rates_look *out, size_t max_threads,
+		   const struct wf_rates_look *before)
 {
 	const struct wf_threads *s = &out->threads;
 	size_t room;
 
-	*out = (struct wf_rates_look){ 0 };
-	if (!wf_look_at(l, &out->threads, &out->kernel, max_threads))
+	struct wf_threads_part part = { .of = parts_of(before) };
+
+	*out = (struct wf_rates_look){ .nr_parts = part.of };
+	if (part.of > 1) {
+		part.nr = out->part = (before->part + 1) % part.of;
+		part.before = &before->threads;
+	}
+	if (!wf_look_at(l, &out->threads, &out->kernel, max_threads, part.of > 1 ? &part : NULL))
 		return false;
 	out->at_s = monotonic_s();
 	room = s->nr_threads + 1;
@@ -150,6 +170,26 @@ static void count_states(const struct wf_look *l, const struct wf_threads *s, st
 	}
 }
 
+/* A thread that was not looked at this time keeps the figures that it had. */
+static void fill_row(const struct wf_rates_look *from, struct wf_rates_look *to, size_t i,
+		     size_t *at, double seconds)
+{
+	const struct wf_dump_thread *now = &to->threads.threads[i],
+				    *then = find(&from->threads, now, at);
+	double switches = (double)now->nr_switches - (then ? (double)then->nr_switches : 0);
+
+	to->order[i] = i;
+	if (then && then->read_at == now->read_at) {
+		to->cpu_percent[i] = from->cpu_percent[*at];
+		to->switches_s[i] = from->switches_s[*at];
+		return;
+	}
+	if (to->nr_parts > 1 && then)
+		seconds = (double)(now->read_at - then->read_at) / 1e9;
+	to->cpu_percent[i] = fmax(0, used_ns(from, to, then, now)) / 1e7 / seconds;
+	to->switches_s[i] = fmax(0, switches) / seconds;
+}
+
 void wf_rates_between(const struct wf_look *l, const struct wf_rates_look *from,
 		      struct wf_rates_look *to, enum wf_rates_sort sort, struct wf_rates *out)
 {
@@ -164,16 +204,11 @@ void wf_rates_between(const struct wf_look *l, const struct wf_rates_look *from,
 	for (int i = 0; i < WF_NR_COUNTS; i++)
 		out->count_s[i] = fmax(0, (double)s->count[i] - (double)from->threads.count[i]) /
 				  seconds;
-	for (size_t i = 0; i < s->nr_threads; i++) {
-		const struct wf_dump_thread *now = &s->threads[i],
-					    *then = find(&from->threads, now, &at);
-		double switches = (double)now->nr_switches - (then ? (double)then->nr_switches : 0);
-
-		to->order[i] = i;
-		to->cpu_percent[i] = fmax(0, used_ns(from, to, then, now)) / 1e7 / seconds;
-		to->switches_s[i] = fmax(0, switches) / seconds;
-	}
+	for (size_t i = 0; i < s->nr_threads; i++)
+		fill_row(from, to, i, &at, seconds);
 	count_states(l, s, out);
+	if (sort == WF_RATES_UNSORTED)
+		return;
 	sorted = to;
 	sort_key = sort;
 	qsort(to->order, s->nr_threads, sizeof(*to->order), by_key);

@@ -14,6 +14,9 @@ struct wf_rates_look {
 	struct wf_look_kernel kernel;
 	double at_s;         /* CLOCK_MONOTONIC */
 	int64_t *kthread_ns; /* CPU time, as threads.kthreads; -1: unknown */
+	unsigned
+		nr_parts; /* 1: all was read; 8: an eighth, and the rest is taken over from the look before */
+	unsigned part;
 	size_t *order;       /* of threads.threads; filled by wf_rates_between() */
 	double *cpu_percent; /* of each thread; NAN: unknown */
 	double *switches_s;  /* of each thread, a second */
@@ -30,10 +33,15 @@ enum wf_rates_sort {
 	WF_RATES_BY_SWITCHES,
 	WF_RATES_BY_WAIT, /* those that wait longest first */
 	WF_RATES_BY_TID,
+	WF_RATES_UNSORTED,
 };
 
-/* False and l->target.error; release in any case. */
-bool wf_rates_look(struct wf_look *l, struct wf_rates_look *out, size_t max_threads);
+/*
+ * before: the look before this one; of very many threads only a part is looked at then. NULL: of all. False and
+ * l->target.error; release in any case.
+ */
+bool wf_rates_look(struct wf_look *l, struct wf_rates_look *out, size_t max_threads,
+		   const struct wf_rates_look *before);
 void wf_rates_done(struct wf_rates_look *r);
 
 /* from was before to, which gets its order and its figures. */

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cmd.h"
+#include "look/live.h"
 #include "look/top_show.h"
 #include "numbers.h"
 #include "target/find.h"
@@ -32,11 +33,15 @@ static const char top_help[] =
 	"since when; without a process, all processes under weft. Nobody is stopped: the process is\n"
 	"looked at twice, and what happened in between is shown.\n"
 	"\n"
-	"  --once        show that once; this is the default\n"
-	"  -n N          show it N times\n"
+	"On a terminal the page stays, is renewed, and takes keys; ? lists them. Elsewhere, and with\n"
+	"--once, -n or --json, text is printed.\n"
+	"\n"
+	"  --once        print it once\n"
+	"  -n N          print it N times\n"
 	"  -d S          look every S seconds (default: 1; parts of seconds are allowed)\n"
 	"  --sort KEY    threads by cpu (default), switches, wait or tid\n"
-	"  --limit N     show at most N threads (default: 20; with --json 1,000)\n"
+	"  --limit N     show at most N threads (default: 20, all on a page; with --json\n"
+	"                1,000)\n"
 	"  --json        print an object for each time, each in one line\n"
 	"  --help        show this text\n"
 	"\n"
@@ -49,7 +54,7 @@ struct top_options {
 	int limit; /* 0: default */
 	int pid;   /* 0: all */
 	enum wf_rates_sort sort;
-	bool is_json, is_help;
+	bool is_json, is_help, is_page;
 };
 
 static bool parse_interval(const char *text, double *out)
@@ -78,9 +83,11 @@ static const char *take_option(int c, struct top_options *o)
 {
 	switch (c) {
 	case 'o':
+		o->is_page = false;
 		o->rounds = 1;
 		return NULL;
 	case 'n':
+		o->is_page = false;
 		return wf_numbers_parse(optarg, 1, MAX_ROUNDS, &o->rounds)
 			       ? NULL
 			       : "-n takes a number from 1 to 1,000,000";
@@ -171,7 +178,7 @@ static int watch_one(const struct top_options *o)
 	if (!wf_look_open(&l, o->pid))
 		goto out;
 	ret = EXIT_ENDED;
-	if (!wf_rates_look(&l, &looks[0], MAX_THREADS))
+	if (!wf_rates_look(&l, &looks[0], MAX_THREADS, NULL))
 		goto out;
 	for (int i = 1; i <= o->rounds; i++) {
 		struct wf_rates_look *now = &looks[i % 2], *before = &looks[(i + 1) % 2];
@@ -179,7 +186,7 @@ static int watch_one(const struct top_options *o)
 
 		pause_for(o->interval_s);
 		wf_rates_done(now);
-		if (!wf_rates_look(&l, now, MAX_THREADS))
+		if (!wf_rates_look(&l, now, MAX_THREADS, NULL))
 			goto out;
 		wf_rates_between(&l, before, now, o->sort, &rates);
 		if (o->is_json)
@@ -216,7 +223,7 @@ static size_t look_at_all(struct watched *all, const struct wf_find *f)
 		struct watched *w = &all[i];
 
 		w->is_open = wf_look_open(&w->look, f->processes[i].pid) &&
-			     wf_rates_look(&w->look, &w->first, MAX_THREADS);
+			     wf_rates_look(&w->look, &w->first, MAX_THREADS, NULL);
 		nr += w->is_open;
 	}
 	return nr;
@@ -236,7 +243,7 @@ static void show_all(struct watched *all, size_t nr, const struct top_options *o
 	for (size_t i = 0; i < nr; i++) {
 		struct watched *w = &all[i];
 
-		if (!w->is_open || !wf_rates_look(&w->look, &w->second, MAX_THREADS))
+		if (!w->is_open || !wf_rates_look(&w->look, &w->second, MAX_THREADS, NULL))
 			continue;
 		wf_rates_between(&w->look, &w->first, &w->second, o->sort, &rates);
 		if (o->is_json)
@@ -295,7 +302,7 @@ static int watch_all(const struct top_options *o)
 
 static int top_main(int argc, char **argv)
 {
-	struct top_options o = { .interval_s = 1, .rounds = 1 };
+	struct top_options o = { .interval_s = 1, .rounds = 1, .is_page = true };
 	int ret = parse_options(argc, argv, &o);
 
 	if (ret)
@@ -304,6 +311,8 @@ static int top_main(int argc, char **argv)
 		fputs(top_help, stdout);
 		return 0;
 	}
+	if (o.is_page && !o.is_json && wf_term_is_there())
+		return wf_live_run(o.pid, o.interval_s, o.sort);
 	return o.pid ? watch_one(&o) : watch_all(&o);
 }
 

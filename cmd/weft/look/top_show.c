@@ -12,7 +12,7 @@
 #define MAX_WAITS 32 /* kinds of waiting */
 #define WAIT_COLUMNS 44
 
-static void show_waits(const struct wf_look *l, const struct wf_threads *s)
+static void show_waits(const struct wf_look *l, const struct wf_threads *s, FILE *out)
 {
 	size_t nr[MAX_WAITS] = { 0 };
 	const char *between = ": ";
@@ -27,45 +27,51 @@ static void show_waits(const struct wf_look *l, const struct wf_threads *s)
 	for (unsigned i = 0; i < MAX_WAITS; i++) {
 		if (!nr[i])
 			continue;
-		printf("%s%zu %s", between, nr[i], wf_layout_name(&l->layout, "wait", i));
+		fprintf(out, "%s%zu %s", between, nr[i], wf_layout_name(&l->layout, "wait", i));
 		between = ", ";
 	}
 }
 
-static void show_summary(struct wf_look *l, const struct wf_rates_look *r, const struct wf_rates *d)
+void wf_top_show_summary(struct wf_look *l, const struct wf_rates_look *r, const struct wf_rates *d,
+			 FILE *out)
 {
 	const struct wf_threads *s = &r->threads;
 	size_t nr_deadlocked = wf_look_deadlocked(l, s);
 	char program[512], up[32], number[32];
 
 	wf_text_clean(program, sizeof(program), l->target.program);
-	printf("%s %d  up %s  CPU %.0f %%  %zu workers  %u kernel threads  %zu threads\n", program,
-	       l->target.pid, wf_look_time(up, r->kernel.age_s), d->cpu_percent, s->nr_workers,
-	       r->kernel.nr_tasks, s->nr_alive);
-	printf("threads  %zu run  %zu ready  %zu wait", d->nr_running, d->nr_ready, d->nr_waiting);
-	show_waits(l, s);
+	fprintf(out, "%s %d  up %s  CPU %.0f %%  %zu workers  %u kernel threads  %zu threads",
+		program, l->target.pid, wf_look_time(up, r->kernel.age_s), d->cpu_percent,
+		s->nr_workers, r->kernel.nr_tasks, s->nr_alive);
+	if (r->nr_parts > 1)
+		fprintf(out, " (1 in %u read)", r->nr_parts);
+	fprintf(out, "\n");
+	fprintf(out, "threads  %zu run  %zu ready  %zu wait", d->nr_running, d->nr_ready,
+		d->nr_waiting);
+	show_waits(l, s, out);
 	if (nr_deadlocked)
-		printf("     !! deadlock: %zu threads", nr_deadlocked);
-	printf("\nper s   ");
+		fprintf(out, "     !! deadlock: %zu threads", nr_deadlocked);
+	fprintf(out, "\nper s   ");
 	for (int i = 0; i < WF_NR_COUNTS; i++) {
 		if (d->count_s[i] > 0)
-			printf(" %s %s ", wf_numbers_text(number, d->count_s[i]),
-			       wf_counts[i].name);
+			fprintf(out, " %s %s ", wf_numbers_text(number, d->count_s[i]),
+				wf_counts[i].name);
 	}
-	printf("\nworkers ");
+	fprintf(out, "\nworkers ");
 	for (size_t i = 0; i < s->nr_workers; i++) {
 		const struct wf_dump_worker *w = &s->workers[i];
 
-		printf(" %u: ", w->index);
+		fprintf(out, " %u: ", w->index);
 		if (w->cur_tid)
-			printf("%lld", (long long)w->cur_tid);
+			fprintf(out, "%lld", (long long)w->cur_tid);
 		else
-			printf("%s", w->rests ? "rests" : "idle");
-		printf(", queue %u ", w->nr_queued + w->nr_inbox);
+			fprintf(out, "%s", w->rests ? "rests" : "idle");
+		fprintf(out, ", queue %u ", w->nr_queued + w->nr_inbox);
 	}
-	printf("\n");
+	fprintf(out, "\n");
 	if (l->budget.spent)
-		printf("The look took too long (%s): something is missing.\n", l->budget.spent);
+		fprintf(out, "The look took too long (%s): something is missing.\n",
+			l->budget.spent);
 }
 
 static void show_thread(const struct wf_look *l, struct wf_waits *waits,
@@ -98,7 +104,7 @@ void wf_top_show_text(struct wf_look *l, const struct wf_rates_look *r, const st
 	const struct wf_threads *s = &r->threads;
 	struct wf_waits *waits = wf_waits_new(&l->target, s, &l->layout, NULL);
 
-	show_summary(l, r, d);
+	wf_top_show_summary(l, r, d, stdout);
 	printf("%8s %-15s %-8s %6s %10s  %-*s %8s\n", "TID", "NAME", "STATE", "CPU%", "SWITCHES/S",
 	       WAIT_COLUMNS, "WAITS FOR", "SINCE");
 	for (size_t i = 0; waits && i < s->nr_threads && i < limit; i++)

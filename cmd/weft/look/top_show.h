@@ -10,6 +10,10 @@
 #include "look/rates.h"
 #include "text.h"
 
+/* Four lines about the process. */
+void wf_top_show_summary(struct wf_look *l, const struct wf_rates_look *r, const struct wf_rates *d,
+			 FILE *out);
+
 /* One process, with at most limit of its threads. */
 void wf_top_show_text(struct wf_look *l, const struct wf_rates_look *r, const struct wf_rates *d,
 		      size_t limit);

@@ -19,11 +19,17 @@ struct wf_reading_place {
 struct wf_reading {
 	const struct wf_layout *layout;
 	const struct wf_target *target;
-	struct wf_reading_place *kthreads; /* by address */
-	char *object;                      /* room for one of any structure */
-	bool is_glance;                    /* the target goes on meanwhile */
-	size_t copied;                     /* bytes of stacks */
+	struct wf_reading_place *kthreads;  /* by address */
+	char *object;                       /* room for one of any structure */
+	bool is_glance;                     /* the target goes on meanwhile */
+	const struct wf_threads_part *part; /* of a glance; NULL: all */
+	int64_t only;                       /* the tid whose stack is copied; 0: all */
+	size_t copied;                      /* bytes of stacks */
 };
+
+/* --- threads.c --- */
+
+int64_t wf_reading_now(void);
 
 /* --- table.c --- */
 

@@ -10,6 +10,7 @@
 #define COPY_TOTAL (512u << 20) /* of all stacks */
 #define CHUNK_BYTES (1u << 20)
 #define MAX_SLOTS (1u << 20)
+#define PART_ROWS 512u /* in a row, of a table that is looked at in parts */
 
 struct saved_register {
 	int number; /* DWARF's */
@@ -202,6 +203,72 @@ static size_t read_rows(const struct wf_reading *r, uint64_t at, char *rows, siz
 	return got;
 }
 
+/* Room for one more row, or NULL: out of memory. */
+static struct wf_dump_thread *add_row(struct wf_threads *s)
+{
+	/* Doubled when it is full: a power of two, and at least 64. */
+	if (s->nr_threads == 0 || (s->nr_threads >= 64 && !(s->nr_threads & (s->nr_threads - 1)))) {
+		size_t room = s->nr_threads ? 2 * s->nr_threads : 64;
+		void *p = realloc(s->threads, room * sizeof(*s->threads));
+
+		if (!p)
+			return NULL;
+		s->threads = p;
+	}
+	return &s->threads[s->nr_threads++];
+}
+
+static bool take_rows(struct wf_threads *s, struct wf_reading *r, uint64_t at, const char *rows,
+		      size_t nr, size_t bytes, size_t max)
+{
+	const struct wf_layout *l = r->layout;
+	uint64_t mask = wf_layout_value(l, "const", "state_mask", 0xff);
+	uint64_t state_free = wf_layout_value(l, "state", "free", 0);
+	uint64_t state_dead = wf_layout_value(l, "state", "dead", 7);
+	int64_t now = r->is_glance ? wf_reading_now() : s->now;
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *o = rows + i * bytes;
+		unsigned state = (unsigned)(wf_layout_get(l, o, WF_L_T_STATE) & mask);
+		struct wf_dump_thread *d;
+
+		if (state == state_free || state == state_dead)
+			continue;
+		s->nr_alive++;
+		if (s->nr_threads == max)
+			continue;
+		d = add_row(s);
+		if (!d)
+			return false;
+		take_thread(d, l, o, at + i * bytes, state);
+		d->read_at = now;
+		if (r->is_glance || (r->only && r->only != d->tid)) {
+			note_kthread(d, r, s);
+			continue;
+		}
+		read_regs(d, r, s, wf_layout_get(l, o, WF_L_T_SP));
+		wf_reading_copy_stack(d, r);
+	}
+	return true;
+}
+
+/* Those between two addresses as they were; *from only grows from call to call. */
+static bool keep_rows(struct wf_threads *s, const struct wf_threads *before, size_t *from,
+		      uint64_t at, uint64_t end, size_t max)
+{
+	while (*from < before->nr_threads && before->threads[*from].address < at)
+		(*from)++;
+	for (; *from < before->nr_threads && before->threads[*from].address < end; (*from)++) {
+		struct wf_dump_thread *d = s->nr_threads < max ? add_row(s) : NULL;
+
+		if (!d)
+			return s->nr_threads == max;
+		*d = before->threads[*from];
+		s->nr_alive++;
+	}
+	return true;
+}
+
 /* Walks the slots in large reads. False: out of memory. */
 bool wf_reading_table(struct wf_threads *s, struct wf_reading *r, size_t max)
 {
@@ -210,10 +277,9 @@ bool wf_reading_table(struct wf_threads *s, struct wf_reading *r, size_t max)
 	uint64_t slots = wf_layout_fetch(l, t, l->table, WF_L_TABLE_SLOTS);
 	uint64_t bytes = wf_layout_fetch(l, t, l->table, WF_L_TABLE_OBJECT_BYTES);
 	uint64_t nr = wf_layout_fetch(l, t, l->table, WF_L_TABLE_NR_SLOTS);
-	uint64_t mask = wf_layout_value(l, "const", "state_mask", 0xff);
-	uint64_t state_free = wf_layout_value(l, "state", "free", 0);
-	uint64_t state_dead = wf_layout_value(l, "state", "dead", 7);
-	size_t per_chunk, room = 0;
+	const struct wf_threads_part *part = r->part;
+	size_t per_chunk, kept = 0;
+	bool is_ok = true;
 	char *chunk;
 
 	if (!slots || bytes < l->field[WF_L_THREAD].size || bytes > CHUNK_BYTES)
@@ -221,47 +287,28 @@ bool wf_reading_table(struct wf_threads *s, struct wf_reading *r, size_t max)
 	if (nr > MAX_SLOTS)
 		nr = MAX_SLOTS;
 	per_chunk = CHUNK_BYTES / bytes;
+	if (part)
+		per_chunk = per_chunk < PART_ROWS ? per_chunk : PART_ROWS;
 	chunk = malloc(r->is_glance ? 2 * CHUNK_BYTES : CHUNK_BYTES);
 	if (!chunk)
 		return false;
-	for (uint64_t i = 0; i < nr; i++) {
-		size_t at = i % per_chunk;
-		char *o = chunk + at * bytes;
-		unsigned state;
+	for (uint64_t i = 0; is_ok && i < nr; i += per_chunk) {
+		size_t n = nr - i < per_chunk ? nr - i : per_chunk;
+		uint64_t at = slots + i * bytes;
 
-		if (at == 0) {
-			size_t n = nr - i < per_chunk ? nr - i : per_chunk;
-
-			if (!read_rows(r, slots + i * bytes, chunk, n, bytes) && t->budget &&
-			    t->budget->spent)
-				break;
-		}
-		state = (unsigned)(wf_layout_get(l, o, WF_L_T_STATE) & mask);
-		if (state == state_free || state == state_dead)
+		if (part && i / per_chunk % part->of != part->nr) {
+			is_ok = keep_rows(s, part->before, &kept, at, at + n * bytes, max);
 			continue;
-		s->nr_alive++;
-		if (s->nr_threads == max)
-			continue;
-		if (s->nr_threads == room) {
-			void *p;
-
-			room = room ? room * 2 : 64;
-			p = realloc(s->threads, room * sizeof(*s->threads));
-			if (!p) {
-				free(chunk);
-				return false;
-			}
-			s->threads = p;
 		}
-		take_thread(&s->threads[s->nr_threads], l, o, slots + i * bytes, state);
-		if (r->is_glance) {
-			note_kthread(&s->threads[s->nr_threads], r, s);
-		} else {
-			read_regs(&s->threads[s->nr_threads], r, s, wf_layout_get(l, o, WF_L_T_SP));
-			wf_reading_copy_stack(&s->threads[s->nr_threads], r);
-		}
-		s->nr_threads++;
+		if (!read_rows(r, at, chunk, n, bytes) && t->budget && t->budget->spent)
+			break;
+		is_ok = take_rows(s, r, at, chunk, n, bytes, max);
+		if (part && s->nr_threads == max)
+			break;
 	}
+	/* Of those that there is no room for, the number is that of the look at all. */
+	if (part)
+		s->nr_alive = s->nr_threads + part->before->nr_alive - part->before->nr_threads;
 	free(chunk);
-	return true;
+	return is_ok;
 }

@@ -12,7 +12,7 @@
 #define MAX_RINGS 8u      /* of events, of a kernel thread */
 #define EVENTS_AT_ONCE 256
 
-static int64_t monotonic_now(void)
+int64_t wf_reading_now(void)
 {
 	struct timespec ts;
 
@@ -270,17 +270,16 @@ static bool take_plain_process(struct wf_threads *s, struct wf_reading *r)
 	return true;
 }
 
-static bool read_all(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
-		     size_t max_threads, size_t max_events, bool is_glance)
+static bool read_all(struct wf_threads *out, struct wf_reading r, size_t max_threads,
+		     size_t max_events)
 {
-	struct wf_reading r = {
-		.layout = l, .target = t, .object = malloc(WF_L_MAX_OBJECT), .is_glance = is_glance
-	};
-	bool is_ok = r.object;
+	const struct wf_layout *l = r.layout;
+	const struct wf_target *t = r.target;
+	bool is_ok = (r.object = malloc(WF_L_MAX_OBJECT));
 
 	*out = (struct wf_threads){
 		.is_started = wf_layout_fetch(l, t, l->runtime, WF_L_RT_STARTED),
-		.now = monotonic_now(),
+		.now = wf_reading_now(),
 	};
 	/* A core does not tell what lay in the kernel; the runtime's note of that may be older. */
 	out->sig_pending = wf_layout_fetch(l, t, l->process, WF_L_LX_SHARED_PENDING) |
@@ -299,15 +298,19 @@ static bool read_all(struct wf_threads *out, const struct wf_layout *l, const st
 }
 
 bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
-		     size_t max_threads, size_t max_events)
+		     size_t max_threads, size_t max_events, int64_t only)
 {
-	return read_all(out, l, t, max_threads, max_events, false);
+	const struct wf_reading r = { .layout = l, .target = t, .only = only };
+
+	return read_all(out, r, max_threads, max_events);
 }
 
 bool wf_threads_glance(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
-		       size_t max_threads)
+		       size_t max_threads, const struct wf_threads_part *part)
 {
-	return read_all(out, l, t, max_threads, 0, true);
+	const struct wf_reading r = { .layout = l, .target = t, .is_glance = true, .part = part };
+
+	return read_all(out, r, max_threads, 0);
 }
 
 void wf_threads_done(struct wf_threads *s)

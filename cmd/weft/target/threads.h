@@ -23,6 +23,7 @@ struct wf_dump_thread {
 	unsigned state, wait_kind;
 	uint64_t wait_what;
 	int64_t wait_since, deadline; /* 0: none */
+	int64_t read_at;
 	uint64_t kthread, child_tid, sig_mask, sig_pending, nr_switches, run_ns;
 	bool is_preempted, is_on_cpu; /* on_cpu: regs are those of its kernel thread */
 	bool is_direct; /* in a call for events, with its worker, which has nothing else to do */
@@ -84,15 +85,24 @@ struct wf_threads {
 	uint64_t count[WF_NR_COUNTS]; /* of all kernel threads, those that have ended, too */
 };
 
-/* Reads at most max_threads threads and the last max_events events. False: out of memory. */
+/* Of a table so large that no look is at all of it: rows of the other parts are taken over. */
+struct wf_threads_part {
+	unsigned nr, of; /* 0 of 8 */
+	const struct wf_threads *before;
+};
+
+/*
+ * Reads at most max_threads threads and the last max_events events; stacks of all, or of the thread `only`. False: out of
+ * memory.
+ */
 bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
-		     size_t max_threads, size_t max_events);
+		     size_t max_threads, size_t max_events, int64_t only);
 /*
  * The same of a process that goes on meanwhile: without registers, stacks and events. Every row is as it was at some
- * moment, not all at the same one; a thread that began or ended while its row was read is left out.
+ * moment, not all at the same one; a thread that began or ended while its row was read is left out. part: NULL for all.
  */
 bool wf_threads_glance(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
-		       size_t max_threads);
+		       size_t max_threads, const struct wf_threads_part *part);
 
 /* What a kernel thread is there for: a place in wf_threads_roles. */
 #define WF_NR_ROLES 10

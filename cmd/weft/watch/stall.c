@@ -77,7 +77,7 @@ static void look_once(void *arg)
 	is_good = wf_target_open_process(&t, looking->pid, &budget) && wf_layout_read(&l, &t) &&
 		  wf_layout_fetch(&l, &t, l.runtime, WF_L_RT_STARTED) && wf_target_stop(&t);
 	if (is_good)
-		is_good = wf_threads_read(&s, &l, &t, MAX_THREADS, 0);
+		is_good = wf_threads_read(&s, &l, &t, MAX_THREADS, 0, 0);
 	wf_target_resume(&t);
 	if (is_good && s.is_started && judge(&s, &l, &t, &look))
 		(void)!write(looking->out, &look, sizeof(look));
