@@ -145,6 +145,8 @@ static void set_environment(const struct wf_run_options *o, const char *library)
 		set_or_die("WEFT_CHILDREN", o->children);
 	if (o->model)
 		set_or_die("WEFT_MODEL", o->model);
+	if (o->watchdog)
+		set_or_die("WEFT_WATCHDOG", o->watchdog);
 	if (o->is_strict)
 		set_or_die("WEFT_STRICT", "1");
 	set_number("WEFT_PID", (unsigned long long)getpid());

@@ -18,6 +18,8 @@
 #define MAX_SLICE_US 1000000
 #define MIN_STACK_BYTES                                                                            \
 	(64ull << 10) /* less than that is none for the main thread of most programs */
+#define MIN_WATCHDOG_MS 100
+#define MAX_WATCHDOG_MS (24 * 3600 * 1000ull)
 #define MAX_STACK_BYTES (1ull << 40)
 
 const char wf_run_help[] =
@@ -41,6 +43,9 @@ const char wf_run_help[] =
 	"  --stack-size SIZE\n"
 	"                 stacks of SIZE bytes, or of 64K or 16M, say, for the main thread and all\n"
 	"                 threads that ask for no other (default: the limit of now, ulimit -s)\n"
+	"  --watchdog TIME[=abort]\n"
+	"                 tell on standard error when the program does not get on for TIME (10s, 500ms,\n"
+	"                 2m), once a minute at most; =abort ends it by SIGABRT, for tests\n"
 	"  --children=no  what PROGRAM executes runs without weft (default: yes, under weft as well)\n"
 	"  --strict       end with 125 and the reason where the program would run without weft\n"
 	"  --help         show this text\n"
@@ -50,7 +55,7 @@ const char wf_run_help[] =
 	"  WEFT=0         run the program as if weft were not there (also off, no, false)\n"
 	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
 	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING, WEFT_CHILDREN,\n"
-	"  WEFT_MODEL, WEFT_STRICT\n"
+	"  WEFT_MODEL, WEFT_STRICT, WEFT_WATCHDOG\n"
 	"                 what the options set; an option wins\n"
 	"  WEFT_OVERFLOW=always\n"
 	"                 tell of a stack overflow even where the program handles it itself\n"
@@ -195,6 +200,30 @@ static int take_stack_size(struct wf_run_options *o, const char *name, const cha
 	return 0;
 }
 
+/* A whole number with its unit, as the library reads it, too. */
+static int take_watchdog(struct wf_run_options *o, const char *name, const char *text)
+{
+	static const struct {
+		const char *unit;
+		unsigned long long ms;
+	} units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 } };
+	size_t digits = strspn(text, "0123456789"), unit = strcspn(text, "=");
+	unsigned long long ms = digits && digits < 9 ? strtoull(text, NULL, 10) : 0;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (unit - digits != strlen(units[i].unit) ||
+		    strncmp(text + digits, units[i].unit, unit - digits) ||
+		    (text[unit] && strcmp(text + unit, "=abort")) ||
+		    ms * units[i].ms < MIN_WATCHDOG_MS || ms * units[i].ms > MAX_WATCHDOG_MS)
+			continue;
+		o->watchdog = text;
+		return 0;
+	}
+	wf_cmd_error("run: %s takes a time from 100ms to 24h, such as 10s or 10s=abort, not '%s'",
+		     name, text);
+	return WF_EXIT_REFUSED;
+}
+
 static int take_overflow(struct wf_run_options *o, const char *name, const char *text)
 {
 	(void)o;
@@ -266,6 +295,7 @@ int wf_run_parse_options(int argc, char **argv, struct wf_run_options *out, bool
 		{ "slice", required_argument, NULL, 'q' },
 		{ "io-uring", required_argument, NULL, 'u' },
 		{ "stack-size", required_argument, NULL, 'k' },
+		{ "watchdog", required_argument, NULL, 'W' },
 		{ "children", required_argument, NULL, 'c' },
 		{ "model", required_argument, NULL, 'm' },
 		{ "strict", no_argument, NULL, 'T' },
@@ -299,6 +329,9 @@ int wf_run_parse_options(int argc, char **argv, struct wf_run_options *out, bool
 			break;
 		case 'k':
 			ret = take_stack_size(out, "--stack-size", optarg);
+			break;
+		case 'W':
+			ret = take_watchdog(out, "--watchdog", optarg);
 			break;
 		case 'c':
 			ret = take_children(out, "--children", optarg);
@@ -347,6 +380,7 @@ int wf_run_parse_environment(struct wf_run_options *out)
 		{ "WEFT_CHILDREN", take_children, out->children != NULL },
 		{ "WEFT_MODEL", take_model, out->model != NULL },
 		{ "WEFT_OVERFLOW", take_overflow, false },
+		{ "WEFT_WATCHDOG", take_watchdog, out->watchdog != NULL },
 		{ "WEFT_STATS", take_stats, out->has_stats },
 		{ "WEFT_STRICT", take_strict, out->is_strict },
 		{ "WEFT_TRACE", take_trace_or_answer, out->trace != NULL },

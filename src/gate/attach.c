@@ -30,6 +30,7 @@
 #include "obs/events.h"
 #include "obs/lastword.h"
 #include "obs/overflow.h"
+#include "obs/stall.h"
 #include "obs/stats.h"
 #include "trace/trace.h"
 
@@ -230,6 +231,7 @@ static void prepare(const struct r_debug *debug, char **env)
 	if (settings.wants_stats || settings.trace_file)
 		lx_config.on_exit = on_exit_of_process;
 	lx_config.on_overflow = wf_overflow_report;
+	lx_config.on_stall = wf_stall_report;
 	if (wf_lastword_open(settings.watch))
 		lx_config.on_death = wf_lastword_tell;
 	lx_config.main_stack_top = main_stack_top();

@@ -83,6 +83,47 @@ static bool always_says_overflow(char **env)
 	return false;
 }
 
+/* What follows word at the beginning of text; NULL: it does not begin so. */
+static const char *after(const char *text, const char *word)
+{
+	while (*word && *text == *word) {
+		text++;
+		word++;
+	}
+	return *word ? NULL : text;
+}
+
+/* "10s" or "500ms", "2m", "1h", and then nothing or "=abort". */
+static void read_watchdog(char **env)
+{
+	static const struct {
+		const char *unit;
+		int64_t ns;
+	} units[] = {
+		{ "ms", WF_MS }, { "s", WF_SEC }, { "m", 60 * WF_SEC }, { "h", 3600 * WF_SEC }
+	};
+	const char *text = wf_env_get(env, "WEFT_WATCHDOG");
+	uint64_t number = 0;
+
+	if (!text || !*text)
+		return;
+	while (*text >= '0' && *text <= '9' && number < LX_WATCHDOG_MAX_S)
+		number = 10 * number + (uint64_t)(*text++ - '0');
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		const char *rest = after(text, units[i].unit);
+		bool ends = rest && wf_env_is(rest, "=abort");
+
+		if (!rest || (*rest && !ends) ||
+		    number > LX_WATCHDOG_MAX_S * WF_SEC / (uint64_t)units[i].ns ||
+		    (int64_t)number * units[i].ns < LX_WATCHDOG_MIN_NS)
+			continue;
+		lx_config.watchdog_ns = (int64_t)number * units[i].ns;
+		lx_config.watchdog_ends = ends;
+		return;
+	}
+	note_bad("WEFT_WATCHDOG");
+}
+
 static void read_trace(char **env, struct wf_settings *out)
 {
 	const char *text = wf_env_get(env, "WEFT_TRACE");
@@ -118,6 +159,7 @@ void wf_settings_read(char **env, struct wf_settings *out)
 	lx_config.is_shuffled = seed && *seed;
 	lx_config.slice_us = (uint32_t)number_of(env, "WEFT_SLICE", WF_MAX_SLICE_US);
 	lx_config.ring = ring_mode(env);
+	read_watchdog(env);
 	lx_config.always_says_overflow = always_says_overflow(env);
 	lx_config.keeps_worker = is_one_to_many(env);
 	if (lx_config.keeps_worker)

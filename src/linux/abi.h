@@ -211,6 +211,9 @@ enum lx_ring_mode {
 
 struct lx_overflow; /* overflow.h */
 
+#define LX_WATCHDOG_MIN_NS (100 * WF_MS)
+#define LX_WATCHDOG_MAX_S (24 * 3600ull)
+struct lx_stall;
 struct lx_config {
 	uint32_t nr_workers; /* 0: as many as processors */
 	bool keeps_worker;   /* see struct wf_runtime */
@@ -228,6 +231,10 @@ struct lx_config {
 	/* a stack has overflowed; always: also where the program's own handler is about to run */
 	void (*on_overflow)(const struct lx_overflow *o);
 	bool always_says_overflow;
+	/* the program does not get on; see watchdog.h. 0: nobody asks */
+	void (*on_stall)(const struct lx_stall *s);
+	int64_t watchdog_ns;
+	bool watchdog_ends;
 	uintptr_t main_stack_top;
 	void (*on_refused)(const char *why); /* the first thread stays native */
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */

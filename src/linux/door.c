@@ -19,6 +19,7 @@
 #include "linux/sigpark.h"
 #include "linux/timercpu.h"
 #include "linux/timertable.h"
+#include "linux/watchdog.h"
 #include "sched/timers.h"
 
 #include <signal.h>
@@ -136,6 +137,7 @@ void lx_door_loop(void *kthread)
 		wf_store_seq_cst(&wf_rt.monitor_until, next);
 		until = WF_MIN(next, lx_signal_paced_until(now));
 		until = WF_MIN(until, wf_timers_look_again(now));
+		until = WF_MIN(until, lx_watchdog_look(now));
 		if (wf_timers_door_is_late(now, next)) {
 			next = now;
 			continue;

@@ -9,6 +9,7 @@
 #include "linux/remote.h"
 #include "linux/robust.h"
 #include "linux/timercpu.h"
+#include "linux/watchdog.h"
 #include "signal_machine.h"
 #include "linux/bindcalls.h"
 #include "linux/ending.h"
@@ -136,6 +137,11 @@ void lx_futex_owner_died(uint32_t *addr, bool is_pi, bool is_pending, uint32_t t
 
 void lx_heir_answer(void)
 {
+}
+
+int64_t lx_watchdog_look(int64_t now)
+{
+	return WF_NEVER;
 }
 
 void lx_stay_native(const char *why)

@@ -17,6 +17,20 @@ struct wf_switch_frame {
 
 _Static_assert(sizeof(struct wf_switch_frame) == 64, "switch.S relies on it");
 
+/* Does a call instruction end behind these bytes, so that what follows may be a return address? */
+#define WF_BYTES_OF_CALL 7
+
+WF_INLINE bool wf_arch_is_call(const uint8_t before[WF_BYTES_OF_CALL])
+{
+	const uint8_t *end = before + WF_BYTES_OF_CALL;
+
+	/* call rel32; or through a register or memory, which takes 2, 3, 6 or 7 bytes */
+	return end[-5] == 0xe8 || (end[-2] == 0xff && (end[-1] & 0x38) == 0x10) ||
+	       (end[-3] == 0xff && (end[-2] & 0x38) == 0x10) ||
+	       (end[-6] == 0xff && (end[-5] & 0x38) == 0x10) ||
+	       (end[-7] == 0xff && (end[-6] & 0x38) == 0x10);
+}
+
 /* The rows of inspect.c: a register of a switch frame, and one of a preempted thread's context. */
 #define WF_SAVED_BY_SWITCH(X) X(rbx) X(r12) X(r13) X(r14) X(r15) X(rbp) X(rip)
 #define WF_SAVED_BY_SIGNAL(X)                                                                      \
