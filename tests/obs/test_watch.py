@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -314,6 +315,12 @@ for nr in itertools.count():
         self.assertEqual(rc, 0, err)
         self.assertIn("restart 1", err)
         self.assertEqual([f.split("-")[2] for f in self.folders()], ["stall"])
+
+    def test_a_call_with_a_lock_that_others_want(self):
+        own = os.path.join(self.dir, "watched")  # which it locks
+        shutil.copy(WATCHED, own)
+        p = self.start("--on-stall", "200ms=dump", "--", own, "holds")
+        self.assertRegex(self.next_event(p, "watched["), r"stall: thread \d+ is in flock and has a mutex that 1 threads wait")
 
     def test_threads_that_nobody_lets_run(self):
         """A slice of a second on the one worker: the other thread is ready, and none is switched to."""

@@ -6,6 +6,7 @@
  * "line A" does A after a signal, "children A" has children that crash.
  */
 #include <fcntl.h>
+#include <sys/file.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,6 +114,25 @@ static void leave_children_to_crash(void)
 	_exit(7);
 }
 
+/* A call that does not return, of a thread with a mutex that another one waits for. */
+static void *lock_it(void *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return NULL;
+}
+
+static void block_with_lock(void)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t waiter;
+	int mine = open("/proc/self/exe", O_RDONLY), other = open("/proc/self/exe", O_RDONLY);
+
+	flock(other, LOCK_EX);
+	pthread_mutex_lock(&mutex);
+	pthread_create(&waiter, NULL, lock_it, &mutex);
+	flock(mine, LOCK_EX);
+}
+
 static void *act(void *arg)
 {
 	int sig;
@@ -137,6 +157,8 @@ static void *act(void *arg)
 		kill(getpid(), SIGKILL);
 	if (!strcmp(how, "deadlock"))
 		deadlock();
+	if (!strcmp(how, "holds"))
+		block_with_lock();
 	if (!strcmp(how, "spin"))
 		spin_both();
 	if (!strcmp(how, "signals"))

@@ -6,7 +6,8 @@
  * and what a hostile target does, ends with it.
  *
  * Invariant: stalled is who was seen so in all looks of the time that was given: threads ready and not one switch, or
- * the same threads in a circle, none of which ran meanwhile.
+ * the same threads in a circle, none of which ran meanwhile; or a thread that has a mutex for which others wait, and both its
+ * call and their waiting have lasted for that time.
  */
 #include "watch/watch.h"
 
@@ -45,6 +46,31 @@ static void take_circle(const struct wf_dump_thread *const *circle, size_t nr, v
 	look->nr_circle += (unsigned)nr;
 }
 
+/* Of one who waits: is whoever has that mutex in a call? */
+static void look_at_owner(const struct wf_threads *s, const struct wf_layout *l,
+			  struct wf_waits *waits, const struct wf_dump_thread *d,
+			  struct wf_watch_look *look)
+{
+	const struct wf_dump_thread *owner = wf_waits_owner(waits, d);
+	int64_t since, ns;
+
+	/* To be joined while one is in a call is nothing special. */
+	if (!owner || owner->child_tid == d->wait_what || owner->wait_kind != l->waits_call ||
+	    !owner->wait_since || !d->wait_since)
+		return;
+	since = owner->wait_since > d->wait_since ? owner->wait_since : d->wait_since;
+	ns = s->now > since ? s->now - since : 0;
+	if (owner->tid == look->held_tid)
+		look->nr_held++;
+	if (ns <= look->held_ns)
+		return;
+	look->held_ns = ns;
+	look->held_call = (int64_t)owner->wait_what;
+	if (owner->tid != look->held_tid)
+		look->nr_held = 1;
+	look->held_tid = owner->tid;
+}
+
 static bool judge(const struct wf_threads *s, const struct wf_layout *l, const struct wf_target *t,
 		  struct wf_watch_look *look)
 {
@@ -56,6 +82,7 @@ static bool judge(const struct wf_threads *s, const struct wf_layout *l, const s
 	for (size_t i = 0; i < s->nr_threads; i++) {
 		look->nr_ready += s->threads[i].state == ready;
 		look->switches += s->threads[i].nr_switches;
+		look_at_owner(s, l, waits, &s->threads[i], look);
 	}
 	look->switches = mix(look->switches, s->nr_alive);
 	wf_deadlock_find(s, waits, take_circle, look);
@@ -137,13 +164,25 @@ static void follow(int64_t *since, bool is_so, bool is_same, int64_t now)
 		*since = now;
 }
 
+static void say_held(const struct wf_watch_look *look, char *why, size_t bytes)
+{
+	const char *call = wf_waits_call_name((long)look->held_call);
+	char span[32], number[24];
+
+	snprintf(number, sizeof(number), "call %lld", (long long)look->held_call);
+	snprintf(why, bytes,
+		 "stall: thread %lld is in %s and has a mutex that %u threads wait for, for %s",
+		 (long long)look->held_tid, call ? call : number, look->nr_held,
+		 wf_watch_span(span, look->held_ns));
+}
+
 bool wf_watch_stall_look(struct wf_watch *w, pid_t pid, char *why, size_t bytes)
 {
 	int64_t before = wf_watch_now(), every = LOOK_EVERY, now;
 	struct wf_watch_stall *s = &w->stall;
 	struct wf_watch_look look;
 	char span[32];
-	bool is_idle, is_circle;
+	bool is_idle, is_circle, is_held;
 
 	if (!w->stall_ns || before < s->next_look)
 		return false;
@@ -162,7 +201,8 @@ bool wf_watch_stall_look(struct wf_watch *w, pid_t pid, char *why, size_t bytes)
 	s->last = look;
 	is_idle = s->idle_since != WF_WATCH_NEVER && now - s->idle_since >= w->stall_ns;
 	is_circle = s->circle_since != WF_WATCH_NEVER && now - s->circle_since >= w->stall_ns;
-	if (!is_idle && !is_circle) {
+	is_held = look.held_ns >= w->stall_ns;
+	if (!is_idle && !is_circle && !is_held) {
 		s->is_told = false;
 		return false;
 	}
@@ -173,6 +213,8 @@ bool wf_watch_stall_look(struct wf_watch *w, pid_t pid, char *why, size_t bytes)
 	if (is_circle)
 		snprintf(why, bytes, "deadlock: %u threads wait for one another, for %s",
 			 look.nr_circle, span);
+	else if (is_held)
+		say_held(&look, why, bytes);
 	else
 		snprintf(why, bytes, "stall: %u threads are ready and none gets on, for %s",
 			 look.nr_ready, span);

@@ -31,6 +31,9 @@ struct wf_watch_look {
 	uint64_t switches; /* of all threads: another number means that some thread got on */
 	uint64_t circle; /* a number for all who wait in circles, and how far they got; 0: nobody */
 	unsigned nr_ready, nr_circle;
+	/* The longest call of a thread that has what others wait for; of both times the shorter one. */
+	int64_t held_ns, held_tid, held_call;
+	unsigned nr_held; /* who wait for it */
 };
 
 struct wf_watch_stall {
