@@ -3,9 +3,12 @@
 
     (gdb) source weft-gdb.py
     info weft             every thread: state, what it waits for
+    weft threads [TEXT]   the same with owners, times and switches; only lines with that text
+    weft locks            mutexes that threads wait for, who holds them, and circles of those
     weft workers          workers and kernel threads
     weft bt TID           the stack of one thread
     weft apply all bt     the stacks of all
+    weft thread TID bt    the same, and so with other commands: weft thread TID bt full, frame 2, info locals
     weft thread TID       go to a thread: bt, frame, up, info locals then show that one
     weft thread off       back to what gdb itself shows
 
@@ -214,6 +217,10 @@ class Thread:
         self.what = get("wait_what")
         self.is_preempted = bool(get("is_preempted"))
         self.sp = get("sp")
+        self.since = get("wait_since")
+        self.nr_switches = get("nr_switches")
+        self.run_ns = get("run_ns")
+        self.child_tid = rt.get(raw, "lx_thread.child_tid")
         self.name = text(raw[name_at:name_at + name_bytes])
         self.kernel_tid = 0
         k = get("kthread")
@@ -233,6 +240,9 @@ class Thread:
             return (line + f"{self.state}, waits for {self.wait} {what}").rstrip()
         return line + self.state + (", preempted" if self.is_preempted else "")
 
+    def is_at_futex(self):
+        return self.state == "parked" and self.wait == "futex" and self.what != 0
+
     def registers(self):
         """Of a thread that is on no CPU."""
         if self.is_preempted:
@@ -241,6 +251,69 @@ class Thread:
         registers = {name: self.rt.field(self.sp, "wf_switch_frame." + name) for name in SWITCH_REGISTERS}
         registers["rsp"] = self.sp + self.rt.offset("wf_switch_frame")[1]
         return registers
+
+
+def seconds(ns):
+    return f"{ns / 1e9:.1f} s" if ns < 100e9 else f"{ns / 60e9:.0f} min"
+
+
+class Waits:
+    """Who waits for whom, over mutexes and joins, as `weft dump` sees it."""
+
+    MUTEX = struct.Struct("=IIIIi")  # libc's: lock word, count, owner, number of users, kind
+
+    def __init__(self, rt):
+        self.threads = list(rt.threads())
+        self.by_tid = {t.tid: t for t in self.threads}
+        self.by_child_tid = {t.child_tid: t for t in self.threads if t.child_tid}
+        self.mutexes = {}
+        connection = getattr(gdb.selected_inferior(), "connection", None)
+        is_live = connection is not None and connection.type == "native"
+        # A core does not say when it was made; the runtime's own clock is at most a little older.
+        self.now = time.monotonic_ns() if is_live else rt.field(rt.roots["wf_runtime"], "wf_runtime.coarse_now")
+
+    def holder(self, address):
+        """The thread that has the mutex there, if it is one."""
+        if address not in self.mutexes:
+            try:
+                lock, _, owner, users, kind = self.MUTEX.unpack(read(address, self.MUTEX.size))
+            except gdb.MemoryError:
+                lock = owner = users = kind = 0
+            is_held = lock and owner and users and 0 <= kind < 1024
+            self.mutexes[address] = self.by_tid.get(owner) if is_held else None
+        return self.mutexes[address]
+
+    def joined(self, t):
+        return self.by_child_tid.get(t.what) if t.is_at_futex() else None
+
+    def owner(self, t):
+        return self.joined(t) or (self.holder(t.what) if t.is_at_futex() else None)
+
+    def age(self, t):
+        return self.now - t.since if t.since and self.now > t.since and t.state in ("parked", "parking") else None
+
+    def words(self, t):
+        line = t.words()
+        owner, age = self.owner(t), self.age(t)
+        if owner and self.joined(t):
+            line += f': end of thread {owner.tid} "{owner.name}"'
+        elif owner:
+            line += f': mutex held by thread {owner.tid} "{owner.name}"'
+        if age is not None:
+            line += f", for {seconds(age)}"
+        return line + f"; {t.nr_switches} switches, {t.run_ns / 1e6:.0f} ms of CPU time"
+
+    def circles(self):
+        """Each waits for one other at most, so that walks end in a circle or nowhere; a mark says in which walk."""
+        walk = {}
+        for first in self.threads:
+            t, path = first, []
+            while t and t.tid not in walk:
+                walk[t.tid] = first.tid
+                path.append(t)
+                t = self.owner(t)
+            if t and walk[t.tid] == first.tid:
+                yield path[path.index(t):]
 
 
 class FrameId:
@@ -384,8 +457,68 @@ class WeftApply(gdb.Command):
             print()
 
 
+def go_to(t):
+    """True: its stack begins at gdb's frame 1."""
+    if t.kernel_tid:
+        unwinder.choose(None)
+        select_kernel_thread(t.kernel_tid)
+        return False
+    unwinder.choose(t.registers())
+    gdb.newest_frame().older().select()
+    return True
+
+
+def run_in(t, command):
+    """A command of gdb's in the view of that thread; gdb's own view afterwards."""
+    before, chosen = gdb.selected_thread(), unwinder.registers
+    try:
+        go_to(t)
+        gdb.execute(command)
+    finally:
+        unwinder.choose(chosen)
+        if before and before.is_valid():
+            before.switch()
+
+
+class WeftThreads(gdb.Command):
+    """weft threads [TEXT]: every thread with what it waits for, who has that, since when, and what it has used."""
+
+    def __init__(self):
+        super().__init__("weft threads", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        waits = Waits(Runtime())
+        for t in waits.threads:
+            line = waits.words(t)
+            if argument.strip().lower() in line.lower():
+                print(line)
+
+
+class WeftLocks(gdb.Command):
+    """Mutexes that threads wait for, who holds them, and threads that wait for one another in a circle."""
+
+    def __init__(self):
+        super().__init__("weft locks", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        waits, waiters = Waits(Runtime()), {}
+        for t in waits.threads:
+            if t.is_at_futex() and not waits.joined(t) and waits.holder(t.what):
+                waiters.setdefault(t.what, []).append(t)
+        if not waiters:
+            print("no thread waits for a mutex whose owner is known")
+        for address, them in sorted(waiters.items(), key=lambda item: -len(item[1])):
+            print(f"mutex {address:#x}: held by {waits.words(waits.holder(address)).strip()}")
+            for t in them:
+                print(f"    waits {waits.words(t).strip()}")
+        for circle in waits.circles():
+            print(f"DEADLOCK of {len(circle)} threads: " + ", ".join(f'{t.tid} "{t.name}"' for t in circle))
+
+
 class WeftThread(gdb.Command):
-    """weft thread TID: make gdb's own commands show that thread. weft thread off: no longer."""
+    """weft thread TID: make gdb's own commands show that thread. weft thread off: no longer.
+
+    weft thread TID COMMAND: only that command does."""
 
     def __init__(self):
         super().__init__("weft thread", gdb.COMMAND_STACK)
@@ -394,13 +527,15 @@ class WeftThread(gdb.Command):
         if argument.strip() == "off":
             unwinder.choose(None)
             return
-        t = thread_argument(argument)
-        if t.kernel_tid:
-            unwinder.choose(None)
-            select_kernel_thread(t.kernel_tid)
-        else:
-            unwinder.choose(t.registers())
-            gdb.newest_frame().older().select()
+        tid, _, command = argument.strip().partition(" ")
+        t = thread_argument(tid)
+        if command.strip() == "bt":
+            print_stack(t)
+            return
+        if command.strip():
+            run_in(t, command.strip())
+            return
+        if go_to(t):
             print("frame 0 is gdb's current thread; the stack of this one begins at frame 1")
         print(t.words().strip())
 
@@ -439,5 +574,5 @@ class WeftWorkers(gdb.Command):
 
 # The kick that interrupts workers is no event of the program.
 gdb.execute("handle SIG33 nostop noprint pass", to_string=True)
-for command in (InfoWeft, Weft, WeftBt, WeftApply, WeftThread, WeftWorkers):
+for command in (InfoWeft, Weft, WeftBt, WeftApply, WeftThread, WeftThreads, WeftLocks, WeftWorkers):
     command()

@@ -344,7 +344,7 @@ class Cores(ObsTest):
 
     def test_gdb_shows_the_threads_of_a_core(self):
         core, _ = self.core_of_abort()
-        self.assert_gdb_sees(self.gdb("info weft", "weft workers", "weft apply all bt",
+        self.assert_gdb_sees(self.gdb("info weft", "weft workers", "weft threads", "weft locks", "weft apply all bt",
                                       target=[obstest.WAITERS, core]))
 
     def test_gdb_shows_the_threads_of_a_process(self):
@@ -353,6 +353,25 @@ class Cores(ObsTest):
         self.assert_gdb_sees(text)
         self.assert_goes_on(v)
         self.assertEqual(v.end()[0], 0)
+
+    def test_gdb_shows_threads_and_locks(self):
+        v = self.victim(deadlock=True)
+        dump = json.loads(self.dump("--json", v.pid))
+        waits = [t for t in dump["threads"] if t["name"] == "mutex"][0]
+        text = self.gdb("weft threads", "echo ---\n", "weft threads MuTeX held", "echo ---\n", "weft locks", "echo ---\n",
+                        f"weft thread {waits['tid']} bt", "echo ---\n", f"weft thread {waits['tid']} up", "echo ---\n", "bt 1",
+                        "detach", target=["-p", str(v.pid)])
+        threads, some, locks, stack, frame, own = text.split("---\n")
+        self.assertEqual(threads.count(" switches, "), len(dump["threads"]))
+        line = [line for line in some.splitlines() if str(waits["tid"]) in line][0]
+        self.assertRegex(line, rf'parked, waits for futex 0x[0-9a-f]+: mutex held by thread {v.pid} "\w+", for [\d.]+ s; \d')
+        self.assertLess(some.count("\n"), threads.count("\n"))
+        self.assertRegex(locks, rf'mutex 0x[0-9a-f]+: held by {v.pid} +\w+ ')
+        self.assertEqual(locks.count("DEADLOCK of 2 threads: "), len(dump["deadlocks"]))
+        self.assertIn(" in waits_for_mutex", stack)
+        self.assertIn("#2 ", frame)
+        self.assertNotIn("waits_for_mutex", own)
+        self.assert_goes_on(v)
 
     def test_a_core_by_gdb_works_too(self):
         gcore = shutil.which("gcore")
