@@ -327,7 +327,9 @@ const char *wf_watch_span(char out[32], int64_t ns)
 {
 	double s = (double)ns / 1e9;
 
-	if (s < 120)
+	if (s < 0.1)
+		snprintf(out, 32, "%.0f ms", s * 1e3);
+	else if (s < 120)
 		snprintf(out, 32, "%.*f s", s < 10, s);
 	else if (s < 7200)
 		snprintf(out, 32, "%.0f min", s / 60);

@@ -122,7 +122,7 @@ void __attribute__((format(printf, 3, 4)))
 wf_watch_say(const struct wf_watch *w, pid_t pid, const char *format, ...);
 /* Tell --hook; the event's fields are in its environment. */
 void wf_watch_tell_hook(struct wf_watch *w, const struct wf_watch_event *e, char *const *argv);
-/* "3 h", "0.1 s". */
+/* "3 h", "0.1 s", "10 ms". */
 const char *wf_watch_span(char out[32], int64_t ns);
 
 /* --- stall.c --- */
