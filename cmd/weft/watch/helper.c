@@ -27,14 +27,6 @@
 #define HELPER_FILE_BYTES (64ull << 20)
 #define HOOK_LIMIT (30 * WF_WATCH_S)
 
-int64_t wf_watch_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * WF_WATCH_S + ts.tv_nsec;
-}
-
 bool wf_watch_begin(struct wf_watch *w)
 {
 	static const int taken[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
@@ -321,23 +313,6 @@ void wf_watch_end_all(struct wf_watch *w)
 		wf_watch_round(w, is_late ? wf_watch_now() + 100 * WF_WATCH_MS : until);
 		is_late |= wf_watch_now() >= until;
 	}
-}
-
-const char *wf_watch_span(char out[32], int64_t ns)
-{
-	double s = (double)ns / 1e9;
-
-	if (s < 0.1)
-		snprintf(out, 32, "%.0f ms", s * 1e3);
-	else if (s < 120)
-		snprintf(out, 32, "%.*f s", s < 10, s);
-	else if (s < 7200)
-		snprintf(out, 32, "%.0f min", s / 60);
-	else if (s < 172800)
-		snprintf(out, 32, "%.0f h", s / 3600);
-	else
-		snprintf(out, 32, "%.0f days", s / 86400);
-	return out;
 }
 
 void wf_watch_say(const struct wf_watch *w, pid_t pid, const char *format, ...)

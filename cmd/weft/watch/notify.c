@@ -10,7 +10,6 @@
  */
 #include "watch/watch.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,6 @@
 
 #define MESSAGE_BYTES 4096 /* the manager takes no longer ones, either */
 #define FDS_MAX 253        /* SCM_MAX_FD */
-#define DEPTH_MAX 64       /* of processes below ours */
 #define MESSAGES_MAX 16    /* in one round */
 
 /* The address that name stands for; its length, or 0. */
@@ -100,33 +98,6 @@ void wf_watch_notify_alive(const struct wf_watch *w)
 	if (w->notify >= 0)
 		(void)sendto(w->to_manager, alive, strlen(alive), MSG_NOSIGNAL,
 			     (const struct sockaddr *)w->manager, w->manager_bytes);
-}
-
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], text[512], *end;
-	ssize_t n;
-	int fd, parent = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	end = strrchr(text, ')');
-	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
-/* We take in the orphans of our children, so the way up always ends here. */
-static bool is_ours(pid_t pid)
-{
-	for (int depth = 0; pid > 1 && depth < DEPTH_MAX; depth++) {
-		pid = parent_of(pid);
-		if (pid == getpid())
-			return true;
-	}
-	return false;
 }
 
 /* Takes out the lines that are not to be passed on; the bytes that are left. */
@@ -224,7 +195,7 @@ static bool pass_one(const struct wf_watch *w)
 	pid = take_control(&m, fds, &nr);
 	text[n] = '\0';
 	if (!(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && strlen(text) == (size_t)n &&
-	    is_ours(pid)) {
+	    wf_watch_is_ours(pid)) {
 		bytes = filter(w, text);
 		if (bytes)
 			pass_on(w, text, bytes, fds, nr);

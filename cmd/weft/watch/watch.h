@@ -4,7 +4,8 @@
  *
  * Files: watch.c (options), supervise.c (the child's life), foreign.c (--pid), stall.c (the look from outside), folder.c (what
  * is kept), save.c (what is written there), helper.c (processes of ours, and signals),
- * door.c (a program that says that it dies), notify.c (what it tells its service manager).
+ * door.c (a program that says that it dies), notify.c (what it tells its service manager), clock.c (time), family.c (which
+ * processes are ours).
  *
  * Invariant: one process, one loop. Whatever waits, waits in wf_watch_round(), so that signals are passed on at any time.
  */
@@ -101,9 +102,19 @@ struct wf_watch_event {
 	char saved[300]; /* the folder; "": none */
 };
 
-/* --- helper.c --- */
+/* --- clock.c --- */
 
 int64_t wf_watch_now(void);
+/* "3 h", "0.1 s", "10 ms". */
+const char *wf_watch_span(char out[32], int64_t ns);
+
+/* --- family.c --- */
+
+/* Is it a child of ours, or below one? A process that has lost its parent is below us only while we take orphans in. */
+bool wf_watch_is_ours(pid_t pid);
+
+/* --- helper.c --- */
+
 bool wf_watch_begin(struct wf_watch *w);
 /* In a child, before it execs: signals as they were for us. */
 void wf_watch_restore(const struct wf_watch *w);
@@ -122,9 +133,6 @@ void __attribute__((format(printf, 3, 4)))
 wf_watch_say(const struct wf_watch *w, pid_t pid, const char *format, ...);
 /* Tell --hook; the event's fields are in its environment. */
 void wf_watch_tell_hook(struct wf_watch *w, const struct wf_watch_event *e, char *const *argv);
-/* "3 h", "0.1 s", "10 ms". */
-const char *wf_watch_span(char out[32], int64_t ns);
-
 /* --- stall.c --- */
 
 /* When the next look is due, or never. */
