@@ -21,8 +21,8 @@ bool wf_find_is_library(const char *path)
 	return base && strncmp(base + 1, "libweft", 7) == 0;
 }
 
-/* Up to the first mapping of the library, which comes early. False, and errno: the process may not be looked at. */
-static bool has_library(int pid, bool *out)
+/* Up to the first mapping of the library, which comes early. */
+bool wf_find_has_library(int pid, bool *out)
 {
 	char path[64], *line = NULL;
 	size_t room = 0;
@@ -43,15 +43,17 @@ static bool has_library(int pid, bool *out)
 	return *out || errno == 0;
 }
 
-static void read_names(struct wf_find_process *p)
+bool wf_find_read(struct wf_find_process *p)
 {
 	char path[64], file[PATH_MAX];
 	const char *base;
+	bool has_program;
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", p->pid);
 	n = readlink(path, file, sizeof(file) - 1);
+	has_program = n >= 0 || errno == EACCES || errno == EPERM;
 	file[n > 0 ? n : 0] = '\0';
 	base = strrchr(file, '/');
 	snprintf(p->name, sizeof(p->name), "%.255s", base ? base + 1 : file);
@@ -59,13 +61,15 @@ static void read_names(struct wf_find_process *p)
 	if (n > 0 && strcmp(p->name + n, " (deleted)") == 0)
 		p->name[n] = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/comm", p->pid);
+	p->comm[0] = '\0';
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return;
+		return false;
 	n = read(fd, p->comm, sizeof(p->comm) - 1);
 	close(fd);
 	p->comm[n > 0 ? n : 0] = '\0';
 	p->comm[strcspn(p->comm, "\n")] = '\0';
+	return has_program;
 }
 
 static bool add(struct wf_find *f, int pid)
@@ -79,7 +83,7 @@ static bool add(struct wf_find *f, int pid)
 		f->processes = p;
 	}
 	f->processes[f->nr_processes] = (struct wf_find_process){ .pid = pid };
-	read_names(&f->processes[f->nr_processes++]);
+	(void)wf_find_read(&f->processes[f->nr_processes++]);
 	return true;
 }
 
@@ -103,31 +107,51 @@ static int pid_of(const char *text)
 	return errno || *end || value > MAX_PID ? 0 : (int)value;
 }
 
-bool wf_find_all(struct wf_find *out)
+bool wf_find_each(bool (*each)(int pid, void *arg), void *arg)
 {
-	bool is_ok = true;
+	DIR *dir = opendir("/proc");
 	struct dirent *d;
-	DIR *dir;
+	bool is_on = true;
 
-	*out = (struct wf_find){ 0 };
-	dir = opendir("/proc");
 	if (!dir)
 		return false;
-	while (is_ok && (d = readdir(dir))) {
+	while (is_on && (d = readdir(dir))) {
 		int pid = pid_of(d->d_name);
-		bool is_one;
 
-		if (!pid)
-			continue;
-		if (!has_library(pid, &is_one))
-			out->nr_hidden += errno == EACCES || errno == EPERM;
-		else if (is_one)
-			is_ok = add(out, pid);
+		if (pid)
+			is_on = each(pid, arg);
 	}
 	closedir(dir);
+	return true;
+}
+
+struct finding {
+	struct wf_find *out;
+	bool has_memory;
+};
+
+static bool take(int pid, void *arg)
+{
+	struct finding *f = arg;
+	bool is_one;
+
+	if (!wf_find_has_library(pid, &is_one))
+		f->out->nr_hidden += errno == EACCES || errno == EPERM;
+	else if (is_one)
+		f->has_memory = add(f->out, pid);
+	return f->has_memory;
+}
+
+bool wf_find_all(struct wf_find *out)
+{
+	struct finding f = { .out = out, .has_memory = true };
+
+	*out = (struct wf_find){ 0 };
+	if (!wf_find_each(take, &f))
+		return false;
 	if (out->nr_processes)
 		qsort(out->processes, out->nr_processes, sizeof(*out->processes), by_pid);
-	return is_ok;
+	return f.has_memory;
 }
 
 void wf_find_done(struct wf_find *f)
@@ -136,7 +160,7 @@ void wf_find_done(struct wf_find *f)
 	*f = (struct wf_find){ 0 };
 }
 
-static bool is_named(const struct wf_find_process *p, const char *name)
+bool wf_find_is_named(const struct wf_find_process *p, const char *name)
 {
 	return strcmp(p->name, name) == 0 || strcmp(p->comm, name) == 0;
 }
@@ -147,7 +171,7 @@ static int fail(char *error, size_t bytes, const struct wf_find *f, const char *
 	size_t len = 0, named = 0;
 
 	for (size_t i = 0; i < f->nr_processes && named < NR_NAMED; i++) {
-		if (!is_named(&f->processes[i], name))
+		if (!wf_find_is_named(&f->processes[i], name))
 			continue;
 		len += (size_t)snprintf(list + len, sizeof(list) - len, named ? ", %d" : "%d",
 					f->processes[i].pid);
@@ -177,7 +201,7 @@ int wf_find_pid(const char *text, char *error, size_t bytes)
 			 "cannot list the processes: /proc is not there, or no memory");
 	} else {
 		for (size_t i = 0; i < f.nr_processes; i++) {
-			if (!is_named(&f.processes[i], text))
+			if (!wf_find_is_named(&f.processes[i], text))
 				continue;
 			pid = f.processes[i].pid;
 			nr++;

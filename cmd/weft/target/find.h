@@ -2,7 +2,7 @@
 /*
  * The processes that have weft's library mapped, wherever they run: found in /proc.
  *
- * Used by: dump/, look/, and layout.c for the library's name. Invariant: nobody is stopped, and no memory is read; a
+ * Used by: dump/, look/, watch/, and layout.c for the library's name. Invariant: nobody is stopped, and no memory is read; a
  * process that may not be looked at is left out, and counted.
  */
 #ifndef WF_TARGET_FIND_H
@@ -25,6 +25,16 @@ struct wf_find {
 
 /* Is this the file of weft's library, by its name? */
 bool wf_find_is_library(const char *path);
+
+/* Is it mapped? False, and errno: the process may not be looked at. */
+bool wf_find_has_library(int pid, bool *out);
+
+/* Both names of p->pid. False: it has no program, since it has ended or is the kernel's own. */
+bool wf_find_read(struct wf_find_process *p);
+bool wf_find_is_named(const struct wf_find_process *p, const char *name);
+
+/* Every process, until one call returns false. False: there is no /proc. */
+bool wf_find_each(bool (*each)(int pid, void *arg), void *arg);
 
 /* False: out of memory, or there is no /proc. Release with wf_find_done() in any case. */
 bool wf_find_all(struct wf_find *out);
