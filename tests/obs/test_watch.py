@@ -12,89 +12,12 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-import unittest
 
-WEFT, WATCHED = map(os.path.abspath, sys.argv[1:3])
-LIMIT_S = 240 if os.environ.get("CI") else 60
-LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d ([\w.-]+)\[(\d+)\]: (.*)$")
+from watching import LINE, LIMIT_S, WATCHED, WEFT, WatchTest, environment, is_alive, main, wait_until
 
 
-def environment(**changes):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_") and k != "WEFT"}
-    env["LC_ALL"] = "C"
-    if "WEFT_LIBRARY" in os.environ:
-        env["WEFT_LIBRARY"] = os.environ["WEFT_LIBRARY"]
-    env.update(changes)
-    return env
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def wait_until(test, what):
-    end = time.monotonic() + LIMIT_S
-    while not test():
-        if time.monotonic() > end:
-            raise AssertionError(f"never: {what}")
-        time.sleep(0.005)
-
-
-class WatchTest(unittest.TestCase):
-    def setUp(self):
-        d = tempfile.TemporaryDirectory(prefix="weft-watch-")
-        self.addCleanup(d.cleanup)
-        self.dir = d.name
-
-    def start(self, *args, limits=None, stdin=subprocess.DEVNULL, own_pid=None, **changes):
-        """own_pid: a variable that is its pid."""
-        command = [WEFT, "watch", *args]
-        if own_pid:
-            command = ["sh", "-c", f'export {own_pid}=$$; exec "$@"', "sh", *command]
-        process = subprocess.Popen(command, cwd=self.dir, env=environment(**changes), text=True,
-                                   stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   preexec_fn=limits)
-        guard = threading.Timer(LIMIT_S, process.kill)
-        guard.start()
-
-        def close():
-            guard.cancel()
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
-            process.stdout.close()
-            process.stderr.close()
-        self.addCleanup(close)
-        return process
-
-    def end(self, process):
-        out, err = process.communicate()
-        return process.returncode, out, err
-
-    def watch(self, *args, **changes):
-        return self.end(self.start(*args, **changes))
-
-    def child(self, process):
-        """The process that is watched, once there is one."""
-        path = f"/proc/{process.pid}/task/{process.pid}/children"
-        wait_until(lambda: open(path).read().split(), "a child")
-        return int(open(path).read().split()[0])
-
-    def folders(self):
-        base = os.path.join(self.dir, "weft-watch")
-        return sorted(os.listdir(base), key=lambda n: os.stat(os.path.join(base, n)).st_mtime_ns)
-
-    def kept(self, folder, name):
-        with open(os.path.join(self.dir, "weft-watch", folder, name)) as f:
-            return f.read()
-
+class ProgramTest(WatchTest):
     def crash_unseen(self, **kwargs):
         """A fault while the watch stands still. Its status and standard error."""
         p = self.start("--max", "0/1h", "--", WATCHED, "line", "fault", **kwargs)
@@ -197,13 +120,6 @@ for nr in itertools.count():
         for _ in range(10):
             self.assertRegex(manager.recv(4096), b"^STATUS=[0-9]+$")
         p.kill()
-
-    def next_event(self, process, word):
-        """The next line on standard error with this word."""
-        for line in process.stderr:
-            if word in line:
-                return line
-        self.fail(f"no line with {word!r}")
 
     def test_deaths_are_kept_and_their_status_is_ours(self):
         for how, code, suffix in (("fault", 139, "SEGV"), ("abort", 134, "ABRT"), ("three", 3, "exit3"),
@@ -496,29 +412,4 @@ for nr in itertools.count():
         self.assertIn("others may write", err)
 
 
-class TapResult(unittest.TestResult):
-    def say(self, ok, test, rest=""):
-        name = test.id().rsplit(".", maxsplit=1)[-1].removeprefix("test_")
-        print(f"{'ok' if ok else 'not ok'} {self.testsRun} - {name}{rest}", flush=True)
-
-    def stopTest(self, test):
-        super().stopTest(test)
-        bad = [text for case, text in self.errors + self.failures if getattr(case, "test_case", case) is test]
-        skips = [text for case, text in self.skipped if case is test]
-        for text in bad:
-            for line in text.splitlines():
-                print("#", line)
-        self.say(not bad, test, f" # SKIP {skips[0]}" if skips else "")
-
-
-def main():
-    tests = unittest.defaultTestLoader.loadTestsFromTestCase(WatchTest)
-    only = sys.argv[3:]
-    tests = unittest.TestSuite(t for t in tests if not only or any(part in t.id() for part in only))
-    print(f"1..{tests.countTestCases()}", flush=True)
-    result = TapResult()
-    tests.run(result)
-    return not result.wasSuccessful()
-
-
-sys.exit(main())
+sys.exit(main(ProgramTest))
