@@ -2,6 +2,7 @@
 /* Threads; see weft/thread.h and native/thread.h. All of it is the program's code, on top of libc's threads. */
 #include "native/thread.h"
 #include "mem/slab.h"
+#include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/own.h"
 #include "weft/weft.h"

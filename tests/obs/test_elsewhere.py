@@ -133,7 +133,7 @@ class Elsewhere(ObsTest):
         program, library = self.moved()
         where = os.path.dirname(program)
         # The folder's contents exist in there only, under a name that is something else outside.
-        script = (f'mkdir {where}/in && mount -t tmpfs weft-test {where}/in && cp {where}/waiters {where}/*.so {where}/in/'
+        script = (f'mkdir {where}/in && mount -t tmpfs weft-test {where}/in && cp {where}/waiters {where}/*.so.0 {where}/in/'
                   f' && exec "$@"')
         prefix = ["unshare", "-pfm", "--mount-proc", "--kill-child", "sh", "-c", script, "-"]
         if subprocess.run(["unshare", "-pfm", "--mount-proc", "true"], capture_output=True, check=False).returncode:

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What only glibc has. A preload reaches the programs of another libc, too, whose loader refuses a library with names that it
+ * does not find; nothing here is called there, so the names are bound weakly.
+ *
+ * Included by: every file of native/ that uses one of them, or macros of libc's headers that do.
+ */
+#ifndef WF_NATIVE_GLIBC_H
+#define WF_NATIVE_GLIBC_H
+
+#pragma weak __sysconf                   /* PTHREAD_STACK_MIN */
+#pragma weak __pthread_register_cancel   /* pthread_cleanup_push() */
+#pragma weak __pthread_unregister_cancel /* pthread_cleanup_pop() */
+#pragma weak __pthread_unwind_next
+#pragma weak pthread_clockjoin_np
+#pragma weak pthread_getname_np
+
+#endif
