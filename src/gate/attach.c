@@ -14,8 +14,7 @@
  * threads pays nothing for them. Whatever is missing leaves the program on plain NPTL, with one line that
  * says why.
  */
-#include "arch/x86_64/cpu.h"
-#include "arch/x86_64/erratum.h"
+#include "arch/arch.h"
 #include "base/fmt.h"
 #include "gate/before.h"
 #include "gate/children.h"

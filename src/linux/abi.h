@@ -10,8 +10,6 @@
 #define WF_LINUX_ABI_H
 
 #include "arch/arch.h"
-#include "arch/x86_64/frame.h"
-#include "arch/x86_64/sigframe.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
@@ -188,10 +186,10 @@ struct lx_thread *lx_by_tid(uint32_t tid);
 
 /* What the gate tells us about patched code; registered by attach.c. */
 struct lx_gate_ops {
-	uintptr_t (*to_tramp)(uintptr_t rip);
-	uintptr_t (*from_tramp)(uintptr_t rip);
-	bool (*in_pool)(uintptr_t rip);
-	bool (*in_libc)(uintptr_t rip); /* of the program itself, not of a namespace beside it */
+	uintptr_t (*to_tramp)(uintptr_t pc);
+	uintptr_t (*from_tramp)(uintptr_t pc);
+	bool (*in_pool)(uintptr_t pc);
+	bool (*in_libc)(uintptr_t pc); /* of the program itself, not of a namespace beside it */
 };
 extern struct lx_gate_ops lx_gate;
 

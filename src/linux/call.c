@@ -14,8 +14,6 @@
 
 #include <linux/futex.h>
 
-long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
-
 /*
  * A kick that is meant for this thread turns the real call into -EINTR, whatever the kernel would do for a
  * handler: the decision is ours, by the program's own SA_RESTART. A signal that came before the call began is

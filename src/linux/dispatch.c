@@ -113,13 +113,13 @@ void wf_linux_make(struct wf_frame *f)
 		lx_filtered();
 	if (f->nr == __NR_execve || f->nr == __NR_execveat) {
 		lx_exec_notice(f);
-		f->rax = (uint64_t)lx_raw(f);
+		wf_frame_answer(f, lx_raw(f));
 	} else if (f->nr == __NR_clone || f->nr == __NR_clone3) {
-		f->rax = (uint64_t)lx_table[f->nr].handler(f);
+		wf_frame_answer(f, lx_table[f->nr].handler(f));
 	} else if (wf_self_kthread() || wf_load_acquire(&wf_rt.started)) {
-		f->rax = (uint64_t)lx_raw(f);
+		wf_frame_answer(f, lx_raw(f));
 	} else {
-		f->rax = (uint64_t)limit_self(f);
+		wf_frame_answer(f, limit_self(f));
 	}
 }
 

@@ -43,14 +43,12 @@ WF_PARKS long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitse
 			       int64_t deadline);
 long lx_futex_requeue(uint32_t *from, uint32_t nr_wake, uint32_t nr_move, uint32_t *to,
 		      const uint32_t *expected);
-#define LX_USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends */
-
 /* A futex word lies in user memory, and is aligned. */
 WF_INLINE long lx_futex_check_address(const uint32_t *addr)
 {
 	if ((uintptr_t)addr & 3)
 		return -EINVAL;
-	return (uintptr_t)addr < LX_USER_END ? 0 : -EFAULT;
+	return (uintptr_t)addr < WF_USER_END ? 0 : -EFAULT;
 }
 
 /* The words that exits clear, each t's child_tid. */

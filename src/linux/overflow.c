@@ -21,9 +21,6 @@
 #define MAX_THREAD_BLOCK                                                                           \
 	(1ul << 20) /* libc's descriptor and thread-local variables, above the stack */
 
-#define TRAP_PAGE_FAULT 14
-#define PAGE_FAULT_FETCH 0x10
-
 static bool is_readable(uintptr_t addr)
 {
 	char c;
@@ -43,7 +40,7 @@ static bool is_nowhere(uintptr_t sp)
 /* The fault lies so far below that it may be anybody's, but the stack pointer came from [low, high). */
 static bool came_from(uintptr_t low, uintptr_t high, uintptr_t addr, const struct wf_ucontext *uc)
 {
-	uintptr_t sp = uc->reg[WF_UC_RSP], frame = uc->reg[WF_UC_RBP];
+	uintptr_t sp = wf_uc_sp(uc), frame = wf_uc_fp(uc);
 
 	if (addr >= low || sp >= low || low - sp > FAR_BYTES)
 		return false;
@@ -57,7 +54,7 @@ static bool is_near(uintptr_t low, uintptr_t addr, uintptr_t sp)
 
 static bool find_below(struct lx_overflow *o)
 {
-	if (is_near(o->low, o->addr, o->uc->reg[WF_UC_RSP]))
+	if (is_near(o->low, o->addr, wf_uc_sp(o->uc)))
 		return true;
 	o->is_probable = came_from(o->low, o->high, o->addr, o->uc);
 	return o->is_probable;
@@ -70,7 +67,7 @@ static bool find_on_alternate(struct lx_overflow *o)
 	o->stack = LX_OVERFLOW_SIGNAL;
 	o->low = (uintptr_t)s->sp;
 	o->high = o->low + s->size;
-	return is_near(o->low, o->addr, o->uc->reg[WF_UC_RSP]);
+	return is_near(o->low, o->addr, wf_uc_sp(o->uc));
 }
 
 /* Its mapping grows with its use, to the limit of now; what cannot grow any more has overflowed. */
@@ -80,11 +77,11 @@ static bool find_on_main(struct lx_overflow *o)
 
 	o->stack = LX_OVERFLOW_MAIN;
 	o->high = lx_config.main_stack_top;
-	if (o->uc->reg[WF_UC_RSP] >= o->high || o->addr >= o->high || !o->may_ask ||
+	if (wf_uc_sp(o->uc) >= o->high || o->addr >= o->high || !o->may_ask ||
 	    sys4(__NR_prlimit64, 0, RLIMIT_STACK, NULL, &limit) < 0)
 		return false;
 	if (limit.rlim_cur >= o->high) {
-		o->is_probable = is_nowhere(o->uc->reg[WF_UC_RSP]);
+		o->is_probable = is_nowhere(wf_uc_sp(o->uc));
 		return o->is_probable;
 	}
 	o->low = WF_ALIGN_UP(o->high - limit.rlim_cur, WF_PAGE);
@@ -113,14 +110,13 @@ static bool find_on_thread(struct lx_overflow *o)
 bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
 		      const struct wf_siginfo *info, const struct wf_ucontext *uc)
 {
-	uintptr_t sp = uc->reg[WF_UC_RSP];
+	uintptr_t sp = wf_uc_sp(uc);
 	const struct wf_stack_t *s = &t->altstack;
 
 	*out = (struct lx_overflow){ .t = t, .uc = uc, .addr = info->fault.addr };
 	out->may_ask = !(wf_load_relaxed(&t->binds) & LX_BIND_STATE) &&
 		       !wf_load_acquire(&wf_rt.is_filtered);
-	if (info->signo != SIGSEGV || uc->reg[WF_UC_TRAPNO] != TRAP_PAGE_FAULT ||
-	    uc->reg[WF_UC_ERR] & PAGE_FAULT_FETCH || sp > out->addr + REACH_BYTES)
+	if (info->signo != SIGSEGV || !wf_uc_is_data_fault(uc) || sp > out->addr + REACH_BYTES)
 		return false;
 	if (s->size && sp + NEAR_BYTES >= (uintptr_t)s->sp && sp < (uintptr_t)s->sp + s->size &&
 	    find_on_alternate(out))
@@ -132,7 +128,7 @@ bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
 bool lx_overflow_has_room(const struct lx_thread *t, const struct sys_sigaction *act,
 			  const struct wf_ucontext *uc)
 {
-	const uintptr_t sp = uc->reg[WF_UC_RSP];
+	const uintptr_t sp = wf_uc_sp(uc);
 
 	if (act->flags & SA_ONSTACK && t->altstack.size && !lx_is_on_alternate(&t->altstack, sp))
 		return true;

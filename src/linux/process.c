@@ -31,9 +31,6 @@
 #include <linux/wait.h>
 #include <signal.h>
 
-long wf_arch_raw_clone(long nr, long a, long b, long c, long d, long e);
-WF_NORETURN void wf_arch_gate_leave(struct wf_frame *f);
-
 /* What a child has of the thread that makes it, where the kernel gives it what our kernel thread has. */
 struct wf_child {
 	uint64_t mask;
@@ -54,7 +51,7 @@ static struct wf_child child_of_self(const struct wf_frame *f)
 	struct wf_child c = { .is_ours = self != NULL };
 
 	if (!self) {
-		c.base = f->rax;
+		c.base = wf_frame_stranger_base(f);
 		return c;
 	}
 	c = (struct wf_child){
@@ -133,7 +130,7 @@ WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 		lx_stay_native(LX_WHY_FILTERED);
 	wf_arch_set_base(c.base);
 	wf_linux_child_begin(&c);
-	f->rax = 0;
+	wf_frame_answer(f, 0);
 	wf_arch_gate_leave(f);
 }
 
@@ -298,7 +295,7 @@ void wf_linux_vfork_begin(struct wf_frame *f)
 void wf_linux_vfork_end(struct wf_frame *f)
 {
 	/* The second frame saved the result as the number. */
-	f->rax = f->nr;
+	wf_frame_answer(f, (long)f->nr);
 	open_signals();
 	wf_call_leave();
 }

@@ -23,16 +23,9 @@
 
 #include <signal.h>
 
-#define RFLAGS_USER 0x202
-#define CSGSFS_USER 0x002b000000000033ull
-#define UC_FP_XSTATE 0x1
-#define UC_FLAGS 0x6 /* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
-#define SYSCALL_BYTES 2
 #define BUILDERS_BYTES 2048 /* the depth of the functions that build a frame below themselves */
 #define SPARE_BYTES                                                                                \
 	6144 /* of a handler's stack, for its calls and return and for another handler on top */
-
-void wf_arch_restorer(void);
 
 /* Take the next signal that has an effect, with the action to run. 0: nothing left. */
 static int next_signal(struct lx_thread *t, struct wf_siginfo *info, struct sys_sigaction *act)
@@ -182,7 +175,7 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc, uint
 	size_t fp_bytes = wf_sigframe_fp_bytes(uc);
 	void *fp;
 
-	frame = next_frame(t, uc->reg[WF_UC_RSP], here, fp_bytes, &info, &act, &fp);
+	frame = next_frame(t, wf_uc_sp(uc), here, fp_bytes, &info, &act, &fp);
 	if (!frame)
 		return false;
 	frame->uc = *uc;
@@ -190,8 +183,8 @@ static bool deliver_to_context(struct lx_thread *t, struct wf_ucontext *uc, uint
 	if (fp)
 		__builtin_memcpy(fp, uc->fpstate, fp_bytes);
 	frame->uc.fpstate = fp;
-	if (lx_gate.in_pool(uc->reg[WF_UC_RIP]))
-		frame->uc.reg[WF_UC_RIP] = lx_gate.from_tramp(uc->reg[WF_UC_RIP]);
+	if (lx_gate.in_pool(wf_uc_pc(uc)))
+		wf_uc_set_pc(&frame->uc, lx_gate.from_tramp(wf_uc_pc(uc)));
 	finish_frame(t, frame, info.signo, &act);
 	wf_sigframe_enter(uc, frame, act.handler, info.signo);
 	return true;
@@ -211,7 +204,7 @@ bool lx_signal_interrupted(struct wf_thread *base, void *context)
 	struct wf_ucontext *uc = context;
 	struct lx_thread *t = lx_of(base);
 
-	if (lx_gate.in_pool(uc->reg[WF_UC_RIP]) && !lx_gate.from_tramp(uc->reg[WF_UC_RIP]))
+	if (lx_gate.in_pool(wf_uc_pc(uc)) && !lx_gate.from_tramp(wf_uc_pc(uc)))
 		return false;
 	if (WF_UNLIKELY(wf_load_relaxed(&base->attention) & WF_ATT_BIND)) {
 		(void)wf_fetch_and(&base->attention, ~WF_ATT_BIND);
@@ -229,18 +222,12 @@ bool lx_signal_interrupted(struct wf_thread *base, void *context)
 WF_NORETURN static void enter(struct lx_thread *t, struct wf_ucontext *uc, void *area,
 			      uintptr_t here)
 {
-	const uint64_t *reg = uc->reg;
-	uint64_t sp, handler, sig, info, context;
+	struct wf_uc_handler h;
 
 	lx_signal_deliver_all(t, uc, here);
-	sp = reg[WF_UC_RSP];
-	handler = reg[WF_UC_RIP];
-	sig = reg[WF_UC_RDI];
-	info = reg[WF_UC_RSI];
-	context = reg[WF_UC_RDX];
+	h = wf_uc_handler(uc);
 	wf_slab_put(&wf_rt.save_areas, area);
-	wf_arch_enter_handler((void *)sp, (void *)handler, (long)sig, (void *)info,
-			      (void *)context);
+	wf_arch_enter_handler(h.sp, h.handler, h.sig, h.info, h.uc);
 }
 
 /* Hook of resumption: a preempted thread goes on through uc. */
@@ -250,45 +237,19 @@ void lx_signal_resuming(struct wf_thread *base, void *context)
 	(void)lx_signal_interrupted(base, context);
 }
 
-extern char wf_arch_gate_exit_begin[], wf_arch_gate_exit_last[], wf_arch_gate_exit_end[];
-extern char wf_arch_raw_call_begin[], wf_arch_raw_call_end[], wf_arch_raw_call_interrupted[],
-	wf_arch_raw_call_not_made[];
-extern char wf_arch_enter_check[], wf_arch_enter_end[];
-extern char wf_arch_sigreturn_check[], wf_arch_sigreturn_end[];
-extern char wf_arch_restorer_check[], wf_arch_restorer_tail[], wf_arch_restorer_end[];
-
 /* Hook of the kick inside the runtime: places that must not be passed with the attention word set. */
 void lx_signal_in_runtime(void *context)
 {
-	struct wf_ucontext *uc = context;
-	uint64_t rip = uc->reg[WF_UC_RIP];
-
-	if (!wf_load_seq_cst(&wf_self()->attention))
-		return;
-	if (rip >= (uint64_t)wf_arch_raw_call_begin && rip < (uint64_t)wf_arch_raw_call_end) {
-		uc->reg[WF_UC_RIP] = (uint64_t)(uc->reg[WF_UC_RCX] ? wf_arch_raw_call_interrupted
-								   : wf_arch_raw_call_not_made);
-	} else if (rip >= (uint64_t)wf_arch_gate_exit_begin &&
-		   rip < (uint64_t)wf_arch_gate_exit_end) {
-		if (rip == (uint64_t)wf_arch_gate_exit_last)
-			uc->reg[WF_UC_RSP] -= WF_FRAME_BYTES + WF_RED_ZONE;
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_gate_exit_begin;
-	} else if (rip >= (uint64_t)wf_arch_restorer_tail && rip < (uint64_t)wf_arch_restorer_end) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_restorer_check;
-	} else if (rip >= (uint64_t)wf_arch_enter_check && rip < (uint64_t)wf_arch_enter_end) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_enter_check;
-	} else if (rip >= (uint64_t)wf_arch_sigreturn_check &&
-		   rip < (uint64_t)wf_arch_sigreturn_end) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_sigreturn_check;
-	}
+	if (wf_load_seq_cst(&wf_self()->attention))
+		wf_arch_leave_window(context);
 }
 
-/* A call that a filter of the program trapped, as the kernel leaves it: rax is its number. */
+/* A call that a filter of the program trapped, as the kernel leaves it. */
 static void show_trapped_call(struct wf_frame *f, struct wf_siginfo *info)
 {
 	if (info->signo != SIGSYS || info->code <= 0)
 		return;
-	f->rax = f->nr;
+	wf_frame_untouch(f);
 	info->fault.addr = f->next;
 }
 
@@ -330,15 +291,15 @@ bool wf_linux_handler_attention(struct wf_sigframe *frame, void *handler, int si
 }
 
 /*
- * The gate's exit: the call is over (f->rax is its result) or was interrupted (rax is -ERESTART*). Runs one
+ * The gate's exit: the call is over (f has its result) or was interrupted (that is -ERESTART*). Runs one
  * handler, which returns to the call's end or to the call itself; or sets f up to do so right away.
  */
 void lx_signal_exit(struct wf_frame *f)
 {
 	struct lx_thread *t = lx_self();
-	long ret = (long)f->rax;
+	long ret = wf_frame_result(f);
 	bool is_interrupted = ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
-	uintptr_t site = f->next - SYSCALL_BYTES;
+	uintptr_t site = wf_frame_site(f);
 	struct sys_sigaction act;
 	struct wf_siginfo info;
 	struct wf_sigframe *frame;
@@ -356,7 +317,7 @@ void lx_signal_exit(struct wf_frame *f)
 			lx_signal_set_mask(t, t->sig_saved_mask);
 		}
 		if (is_interrupted) {
-			f->rax = f->nr;
+			wf_frame_untouch(f);
 			f->resume = lx_gate.to_tramp(site);
 		}
 		return;
@@ -366,27 +327,14 @@ void lx_signal_exit(struct wf_frame *f)
 		restarts = ret == -ERESTARTNOINTR ||
 			   (ret == -ERESTARTSYS && act.flags & SA_RESTART);
 	if (is_interrupted && !restarts)
-		f->rax = (uint64_t)-EINTR;
+		wf_frame_answer(f, -EINTR);
 	sig = info.signo;
 	if (keeps)
 		wf_sigframe_store_whole_fp(fp);
 	else
 		wf_sigframe_store_legacy_fp(fp);
 	frame->info = info;
-	frame->uc = (struct wf_ucontext){
-		.flags = UC_FLAGS | (keeps ? UC_FP_XSTATE : 0),
-		.fpstate = fp,
-		.reg = {
-			[WF_UC_R8] = f->r8, [WF_UC_R9] = f->r9, [WF_UC_R10] = f->r10,
-			[WF_UC_R11] = RFLAGS_USER, [WF_UC_R12] = f->r12, [WF_UC_R13] = f->r13,
-			[WF_UC_R14] = f->r14, [WF_UC_R15] = f->r15, [WF_UC_RDI] = f->rdi,
-			[WF_UC_RSI] = f->rsi, [WF_UC_RBP] = f->rbp, [WF_UC_RBX] = f->rbx,
-			[WF_UC_RDX] = f->rdx, [WF_UC_RAX] = restarts ? f->nr : f->rax,
-			[WF_UC_RCX] = f->next, [WF_UC_RSP] = wf_frame_sp(f),
-			[WF_UC_RIP] = restarts ? site : f->next,
-			[WF_UC_EFL] = RFLAGS_USER, [WF_UC_CSGSFS] = CSGSFS_USER,
-		},
-	};
+	wf_sigframe_of_call(&frame->uc, f, restarts, keeps, fp);
 	finish_frame(t, frame, sig, &act);
 	if (lx_signal_is_wanted(t))
 		enter_with_others(t, frame, sig, &act, (uintptr_t)__builtin_frame_address(0));
@@ -426,9 +374,9 @@ void wf_linux_sigreturn(struct wf_ucontext *uc)
 	/* The check in handler.S comes back here when attention was set meanwhile: the first pass said so in link. */
 	if (uc->link != (void *)uc) {
 		uc->link = uc;
-		lx_altstack_restore(t, &uc->stack, uc->reg[WF_UC_RSP]);
+		lx_altstack_restore(t, &uc->stack, wf_uc_sp(uc));
 		lx_signal_set_mask(t, uc->sigmask);
-		uc->reg[WF_UC_RIP] = lx_gate.to_tramp(uc->reg[WF_UC_RIP]);
+		wf_uc_set_pc(uc, lx_gate.to_tramp(wf_uc_pc(uc)));
 	}
 	if (wf_load_seq_cst(&t->base.attention) & WF_ATT_BIND) {
 		(void)wf_fetch_and(&t->base.attention, ~WF_ATT_BIND);

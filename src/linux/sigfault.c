@@ -17,18 +17,6 @@
 
 #include <signal.h>
 
-extern char wf_arch_raw_call_end[];
-extern char wf_arch_copy_begin[], wf_arch_copy_end[], wf_arch_copy_fault[];
-extern char wf_arch_load32_begin[], wf_arch_load32_end[], wf_arch_cas32_begin[],
-	wf_arch_cas32_end[];
-
-static bool is_user_access(uint64_t rip)
-{
-	return (rip >= (uint64_t)wf_arch_copy_begin && rip < (uint64_t)wf_arch_copy_end) ||
-	       (rip >= (uint64_t)wf_arch_load32_begin && rip < (uint64_t)wf_arch_load32_end) ||
-	       (rip >= (uint64_t)wf_arch_cas32_begin && rip < (uint64_t)wf_arch_cas32_end);
-}
-
 /*
  * A real call that we made for t raised a signal: SIGSYS by a filter that the program installed. It is the
  * program's call, so the thread takes it when it leaves the gate.
@@ -38,7 +26,7 @@ static bool take_from_call(struct lx_thread *t, int sig, const struct wf_siginfo
 {
 	void *handler = lx.action[sig].handler;
 
-	if (!t || (sig != SIGSYS && uc->reg[WF_UC_RIP] != (uint64_t)wf_arch_raw_call_end))
+	if (!t || (sig != SIGSYS && !wf_arch_is_behind_raw_call(uc)))
 		return false;
 	if (handler == SIG_DFL || handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
 		struct wf_siginfo copy = *info;
@@ -47,7 +35,7 @@ static bool take_from_call(struct lx_thread *t, int sig, const struct wf_siginfo
 	}
 	lx_pending_push_front(&t->pending, sig, info);
 	(void)wf_fetch_or(&t->base.attention, WF_ATT_SIGNAL);
-	uc->reg[WF_UC_RAX] = (uint64_t)-ENOSYS;
+	wf_uc_set_result(uc, -ENOSYS);
 	return true;
 }
 
@@ -167,10 +155,8 @@ void lx_signal_on_fault(int sig, void *siginfo, void *context)
 		return;
 	}
 	/* Before any call: it may be the heir, whose filter knows few. */
-	if (info->code > 0 && is_user_access(uc->reg[WF_UC_RIP])) {
-		uc->reg[WF_UC_RIP] = (uint64_t)wf_arch_copy_fault;
+	if (info->code > 0 && wf_arch_end_access(uc))
 		return;
-	}
 	if (!k && is_another_process(sig, info))
 		return;
 	/* sent by somebody, not a fault: the kernel found a thread that does not block it */
@@ -178,9 +164,9 @@ void lx_signal_on_fault(int sig, void *siginfo, void *context)
 		forward(sig, info);
 		return;
 	}
-	if (wf_in_own_text(uc->reg[WF_UC_RIP]) && take_from_call(t, sig, info, uc))
+	if (wf_in_own_text(wf_uc_pc(uc)) && take_from_call(t, sig, info, uc))
 		return;
-	if (!t || (wf_in_own_text(uc->reg[WF_UC_RIP]) && !lx_gate.in_pool(uc->reg[WF_UC_RIP])) ||
+	if (!t || (wf_in_own_text(wf_uc_pc(uc)) && !lx_gate.in_pool(wf_uc_pc(uc))) ||
 	    act.handler == SIG_DFL || act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
 		end_by_fault(sig, t, info, uc);
 		return;

@@ -43,14 +43,12 @@
 
 #define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED 16
 
-void wf_arch_restorer_native(void);
-
 static bool is_refused;
 
 /* Behind the gate's exit nobody looks at the attention word again: what a kick brings is dealt with at once. */
-static bool is_copy(uintptr_t rip)
+static bool is_copy(uintptr_t pc)
 {
-	return lx_gate.in_pool(rip);
+	return lx_gate.in_pool(pc);
 }
 
 #define SPIN_BYTES 24ul /* of code on either side: a loop that looks, and some that count rounds */

@@ -81,7 +81,7 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 		wf_thread_free(base);
 		return -EAGAIN;
 	}
-	frame->rax = 0;
+	wf_frame_answer(frame, 0);
 	t->stack_low = r->stack_low;
 	t->stack_high = r->stack_low ? r->sp : 0;
 	base->user_base = parent->base.user_base;
@@ -129,7 +129,7 @@ static long may_make_threads(const struct wf_frame *f)
 {
 	if (wf_load_acquire(&wf_rt.started))
 		return wf_self_kthread() != NULL;
-	return lx_start(f->rax);
+	return lx_start(wf_frame_stranger_base(f));
 }
 
 long sysc_clone(struct wf_frame *f)

@@ -21,7 +21,6 @@
 #define WF_NATIVE_FACE_H
 
 #include "arch/arch.h"
-#include "arch/x86_64/offsets.h"
 #include "sched/self.h"
 #include "weft/base.h"
 

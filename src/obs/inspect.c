@@ -4,7 +4,6 @@
  */
 #include "obs/inspect.h"
 #include "arch/arch.h"
-#include "arch/x86_64/saved.h"
 #include "linux/abi.h"
 #include "sched/runtime.h"
 

@@ -72,7 +72,7 @@ static uintptr_t original(uintptr_t pc)
 static bool read_caller(struct walk *w)
 {
 	uint64_t pair[2];
-	uintptr_t sp = w->o->uc->reg[WF_UC_RSP];
+	uintptr_t sp = wf_uc_sp(w->o->uc);
 
 	if (w->fp % sizeof(w->fp) || w->fp < w->o->low || w->fp < sp ||
 	    w->fp + sizeof(pair) > w->o->high ||
@@ -90,7 +90,7 @@ static bool read_caller(struct walk *w)
  */
 static bool skip_to_frame(struct walk *w)
 {
-	uintptr_t at = WF_ALIGN_UP(WF_MAX(w->o->uc->reg[WF_UC_RSP], w->o->low), sizeof(uint64_t));
+	uintptr_t at = WF_ALIGN_UP(WF_MAX(wf_uc_sp(w->o->uc), w->o->low), sizeof(uint64_t));
 	struct walk probe = *w;
 
 	for (uint32_t i = 0; i < MAX_SKIPPED; i++, at += sizeof(uint64_t)) {
@@ -127,9 +127,9 @@ static bool frame_at(struct walk *w, uint32_t i, uintptr_t *out_pc)
 
 static void begin_walk(struct walk *w, const struct lx_overflow *o)
 {
-	uintptr_t pc = original(o->uc->reg[WF_UC_RIP]);
+	uintptr_t pc = original(wf_uc_pc(o->uc));
 
-	*w = (struct walk){ .o = o, .fp = o->uc->reg[WF_UC_RBP], .nr_kept = 1 };
+	*w = (struct walk){ .o = o, .fp = wf_uc_fp(o->uc), .nr_kept = 1 };
 	frames[0] = (struct frame){ pc, function_of(pc) };
 	keep_callers(w);
 	if (w->nr_kept < 3 && skip_to_frame(w)) {
@@ -279,16 +279,13 @@ static void put_head(struct wf_fmt *f, const struct lx_overflow *o)
 	wf_fmt_str(f, ")\n");
 }
 
-#define PAGE_FAULT_WRITE 2
-
 static void put_fault(struct wf_fmt *f, const struct lx_overflow *o)
 {
 	struct wf_fmt calls; /* leaves room for the rest */
-	const uint64_t *reg = o->uc->reg;
-	uintptr_t pc = original(reg[WF_UC_RIP]);
+	uintptr_t pc = original(wf_uc_pc(o->uc));
 	struct wf_symbol s;
 
-	wf_fmt_str(f, reg[WF_UC_ERR] & PAGE_FAULT_WRITE ? "weft:   write to " : "weft:   read of ");
+	wf_fmt_str(f, wf_uc_is_write_fault(o->uc) ? "weft:   write to " : "weft:   read of ");
 	wf_fmt_hex(f, o->addr);
 	wf_fmt_str(f, " at ");
 	if (wf_symbols_find(pc, may_ask, &s)) {
@@ -299,7 +296,7 @@ static void put_fault(struct wf_fmt *f, const struct lx_overflow *o)
 		wf_fmt_hex(f, pc);
 	}
 	wf_fmt_str(f, ", sp ");
-	wf_fmt_hex(f, reg[WF_UC_RSP]);
+	wf_fmt_hex(f, wf_uc_sp(o->uc));
 	calls = (struct wf_fmt){ f->buf, f->len, WF_MIN(f->cap, f->len + CALLS_BYTES) };
 	put_calls(&calls, o);
 	f->len = calls.len;
@@ -312,12 +309,9 @@ static void put_registers(struct wf_fmt *f, const uint64_t *reg)
 		char name[4];
 		uint8_t at;
 	} shown[] = {
-		{ "rip", WF_UC_RIP }, { "rsp", WF_UC_RSP }, { "rbp", WF_UC_RBP },
-		{ "rax", WF_UC_RAX }, { "rbx", WF_UC_RBX }, { "rcx", WF_UC_RCX },
-		{ "rdx", WF_UC_RDX }, { "rsi", WF_UC_RSI }, { "rdi", WF_UC_RDI },
-		{ "r8", WF_UC_R8 },   { "r9", WF_UC_R9 },   { "r10", WF_UC_R10 },
-		{ "r11", WF_UC_R11 }, { "r12", WF_UC_R12 }, { "r13", WF_UC_R13 },
-		{ "r14", WF_UC_R14 }, { "r15", WF_UC_R15 }, { "efl", WF_UC_EFL },
+#define ROW(name, index) { #name, WF_UC_##index },
+		WF_UC_SHOWN(ROW)
+#undef ROW
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {

@@ -37,18 +37,18 @@ struct wf_sched_hooks {
 	void (*thread_exited)(struct wf_thread *t);
 	/*
 	 * A kick found the program's own code at the interrupted context uc (a struct ucontext): deliver
-	 * signals by editing it. False when rip is in code that must not be interrupted.
+	 * signals by editing it. False when pc is in code that must not be interrupted.
 	 */
 	bool (*interrupted)(struct wf_thread *t, void *uc);
 	/* A preempted thread is about to go on through the saved context uc: the same. */
 	void (*resuming)(struct wf_thread *t, void *uc);
 	/* Every kick, before anything else, also on a spare or idle kernel thread. */
 	void (*kicked)(struct wf_kthread *k);
-	/* rip lies in a copy of the program's instructions that stands in the runtime's text. */
-	bool (*is_copy)(uintptr_t rip);
+	/* pc lies in a copy of the program's instructions that stands in the runtime's text. */
+	bool (*is_copy)(uintptr_t pc);
 	/* The program's code at pc is a loop that waits for another thread. A hint. */
 	bool (*is_spin)(uintptr_t pc);
-	/* The kick found the runtime itself, at uc: move rip out of the few spots that a kick must not pass. */
+	/* The kick found the runtime itself, at uc: move pc out of the few spots that a kick must not pass. */
 	void (*in_runtime)(void *uc);
 	/*
 	 * A kick was to preempt t in the program's own code, again where it was, though it did not run in between: it waits

@@ -13,7 +13,6 @@
  * thread it finds.
  */
 #include "arch/arch.h"
-#include "arch/x86_64/sigframe.h"
 #include "base/die.h"
 #include "sched/balance.h"
 #include "sched/runtime.h"
@@ -35,10 +34,10 @@ struct save_area {
 	char frame[] WF_ALIGNED(64);
 };
 
-bool wf_in_own_text(uintptr_t rip)
+bool wf_in_own_text(uintptr_t pc)
 {
-	return rip >= (uintptr_t)__ehdr_start && rip < (uintptr_t)etext &&
-	       !(rip >= (uintptr_t)__start_weft_face && rip < (uintptr_t)__stop_weft_face);
+	return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)etext &&
+	       !(pc >= (uintptr_t)__start_weft_face && pc < (uintptr_t)__stop_weft_face);
 }
 
 /*
@@ -57,11 +56,11 @@ static int64_t cpu_ns(void)
 	return ns;
 }
 
-static bool stands_still(struct wf_thread *t, uint64_t rip)
+static bool stands_still(struct wf_thread *t, uint64_t pc)
 {
-	if (t->preempted_at != rip ||
+	if (t->preempted_at != pc ||
 	    (t->nr_still && (uint64_t)(cpu_ns() - t->still_since_ns) > STILL_NS)) {
-		t->preempted_at = rip;
+		t->preempted_at = pc;
 		t->nr_still = 0;
 		return false;
 	}
@@ -133,7 +132,7 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	area->owner = t;
 	area->uc = wf_sigframe_save(area->frame, uc);
 	k->count.preempts++;
-	WF_TRACE(k, WF_EV_PREEMPT, uc->reg[WF_UC_RIP], 0);
+	WF_TRACE(k, WF_EV_PREEMPT, wf_uc_pc(uc), 0);
 	/*
 	 * Threads that pass a lock among them by time-outs (an interpreter's lock) go into its queue in the order
 	 * in which they run now: the last owner before all others would mean that two of them keep the lock.
@@ -186,14 +185,13 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 	if (!w)
 		wants_cpu = 0;
 	wf_rt.hooks->kicked(k);
-	WF_TRACE(k, WF_EV_KICK, 0, uc->reg[WF_UC_RIP]);
+	WF_TRACE(k, WF_EV_KICK, 0, wf_uc_pc(uc));
 	if (!k->cur)
 		return;
-	is_ours = (wf_in_own_text(uc->reg[WF_UC_RIP]) &&
-		   !wf_rt.hooks->is_copy(uc->reg[WF_UC_RIP])) ||
+	is_ours = (wf_in_own_text(wf_uc_pc(uc)) && !wf_rt.hooks->is_copy(wf_uc_pc(uc))) ||
 		  wf_load_relaxed(&k->in_clock);
 	if (wants_cpu == WF_PREEMPT_SLICE)
-		end_slice(k->cur, w, !is_ours && wf_rt.hooks->is_spin(uc->reg[WF_UC_RIP]));
+		end_slice(k->cur, w, !is_ours && wf_rt.hooks->is_spin(wf_uc_pc(uc)));
 	if (is_ours) {
 		if (wants_cpu)
 			(void)wf_fetch_or(&k->cur->attention, WF_ATT_RESCHED);
@@ -207,7 +205,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 	}
 	if (!wants_cpu || !k->worker)
 		return;
-	if (WF_UNLIKELY(stands_still(k->cur, uc->reg[WF_UC_RIP])))
+	if (WF_UNLIKELY(stands_still(k->cur, wf_uc_pc(uc))))
 		wf_rt.hooks->stands_still(k->cur);
 	else
 		preempt(k, uc);

@@ -2,7 +2,6 @@
 /* Starting, staffing and forgetting the runtime; see runtime.h. */
 #include "sched/runtime.h"
 #include "arch/arch.h"
-#include "arch/x86_64/sigframe.h"
 #include "base/die.h"
 #include "base/fmt.h"
 #include "sched/park.h"

@@ -5,7 +5,7 @@
 #ifndef WF_SCHED_RUNTIME_H
 #define WF_SCHED_RUNTIME_H
 
-#include "arch/x86_64/sigframe.h"
+#include "arch/arch.h"
 #include "mem/slab.h"
 #include "sched/driver.h"
 #include "sched/wheel.h"
@@ -218,7 +218,7 @@ void wf_preempt_on_kick(int sig, void *info, void *uc);
 void wf_preempt_settle(struct wf_kthread *k);
 /* A kernel thread is new: mask, alternate stack, FPU. Called by itself. */
 void wf_preempt_init_kthread(struct wf_kthread *k);
-bool wf_in_own_text(uintptr_t rip);
+bool wf_in_own_text(uintptr_t pc);
 /* Real mask of every kernel thread that runs threads: all but the kick and synchronous faults. */
 uint64_t wf_worker_sigmask(void);
 

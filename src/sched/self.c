@@ -7,7 +7,6 @@
  */
 #include "sched/self.h"
 #include "arch/arch.h"
-#include "arch/x86_64/sigframe.h"
 #include "sched/runtime.h"
 
 /* Where a number was found last: a hint. */
@@ -74,14 +73,13 @@ void wf_self_handle(void (*handler)(int sig, void *info, void *context), int sig
 		    void *context)
 {
 	const struct wf_ucontext *uc = context;
-	const uint64_t rip = uc->reg[WF_UC_RIP];
+	const uintptr_t pc = wf_uc_pc(uc);
 	const uintptr_t base = wf_arch_get_base();
 	struct wf_kthread *k = wf_self_come_in();
 
 	if (!k)
 		wf_arch_set_self(NULL);
 	handler(sig, info, context);
-	if (base != (uintptr_t)k &&
-	    (uc->reg[WF_UC_RIP] == rip || !wf_in_own_text(uc->reg[WF_UC_RIP])))
+	if (base != (uintptr_t)k && (wf_uc_pc(uc) == pc || !wf_in_own_text(wf_uc_pc(uc))))
 		wf_arch_set_base(base);
 }

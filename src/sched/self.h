@@ -14,7 +14,6 @@
 #define WF_SCHED_SELF_H
 
 #include "arch/arch.h"
-#include "arch/x86_64/offsets.h"
 #include "sched/worker.h"
 
 /*

@@ -8,7 +8,7 @@
 #ifndef WF_SCHED_THREAD_H
 #define WF_SCHED_THREAD_H
 
-#include "arch/x86_64/offsets.h"
+#include "arch/arch.h"
 #include "base/atomic.h"
 #include "base/list.h"
 #include "sched/habit.h"

@@ -349,7 +349,7 @@ static void leave(struct wf_kthread *k, enum wf_prev_action action, bool was_alo
 	struct wf_thread *self = k->cur;
 	struct wf_worker *w = k->worker;
 
-	self->tls = k->tls = wf_cpu_fsbase(); /* a program may write it without a call */
+	self->tls = k->tls = wf_cpu_tls(); /* a program may write it without a call */
 	if (w)
 		wf_worker_charge(k, w, was_alone || action == WF_PREV_YIELD);
 	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))

@@ -9,7 +9,7 @@
 #ifndef WF_SCHED_WORKER_H
 #define WF_SCHED_WORKER_H
 
-#include "arch/x86_64/cpu.h"
+#include "arch/arch.h"
 #include "sched/runq.h"
 #include "sched/thread.h"
 #include "sys/rseq.h"
@@ -191,13 +191,13 @@ WF_INLINE bool wf_worker_comes_soon(const struct wf_worker *w)
 /* The kernel thread that we run on; NULL when it is not weft's. */
 WF_INLINE struct wf_kthread *wf_self_kthread(void)
 {
-	return (struct wf_kthread *)wf_cpu_gsbase();
+	return (struct wf_kthread *)wf_cpu_base();
 }
 
 /* The same where it is known to be one of ours. */
 WF_INLINE struct wf_kthread *wf_own_kthread(void)
 {
-	return (struct wf_kthread *)wf_cpu_gs_word(WF_KT_SELF);
+	return (struct wf_kthread *)wf_cpu_self_word(WF_KT_SELF);
 }
 
 /*
@@ -215,7 +215,7 @@ WF_INLINE void wf_kthread_tie(void)
 /* The running thread, on a kernel thread of ours. Stays right across parks: a thread is itself. */
 WF_INLINE struct wf_thread *wf_self(void)
 {
-	return (struct wf_thread *)wf_cpu_gs_word(WF_KT_CUR);
+	return (struct wf_thread *)wf_cpu_self_word(WF_KT_CUR);
 }
 
 /* Linux keeps state at k, a bound thread's or the poller's slice, and what k makes would inherit it. */

@@ -5,7 +5,7 @@
 #ifndef WF_SYS_SYSCALL_H
 #define WF_SYS_SYSCALL_H
 
-#include "arch/x86_64/cpu.h"
+#include "arch/arch.h"
 
 #include <asm/unistd.h>
 #include <linux/futex.h>

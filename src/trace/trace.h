@@ -10,7 +10,7 @@
 #ifndef WF_TRACE_TRACE_H
 #define WF_TRACE_TRACE_H
 
-#include "arch/x86_64/cpu.h"
+#include "arch/arch.h"
 #include "base/atomic.h"
 #include "trace/event_list.h"
 

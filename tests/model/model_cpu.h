@@ -24,14 +24,14 @@ WF_INLINE uint64_t wf_cpu_cycles(void)
 	return model_cycles();
 }
 
-WF_INLINE uintptr_t wf_cpu_gsbase(void)
+WF_INLINE uintptr_t wf_cpu_base(void)
 {
 	return (uintptr_t)model_gs;
 }
 
 /* A waker of the model that is no kernel thread stands for the door: one without worker and thread. */
 extern char model_stranger[];
-#define wf_cpu_gs_word(offset)                                                                     \
+#define wf_cpu_self_word(offset)                                                                   \
 	(model_gs   ? *(uintptr_t *)((char *)model_gs + (offset))                                  \
 	 : (offset) ? 0                                                                            \
 		    : (uintptr_t)model_stranger)
@@ -41,7 +41,7 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 	return model_syscall(nr, a, b, c, d);
 }
 
-#define wf_cpu_fsbase() model_arch_get_tls()
+#define wf_cpu_tls() model_arch_get_tls()
 #define wf_arch_switch model_arch_switch
 #define wf_arch_switch_last model_arch_switch_last
 #define wf_arch_make_context model_arch_make_context

@@ -45,7 +45,7 @@ static void end_slice(void (*kicked)(struct wf_kthread *k))
 
 	wf_rt.slice_ns = 10 * WF_MS;
 	wf_rt.hooks = &hooks;
-	wf_cpu_set_gsbase((uintptr_t)&kthread);
+	wf_cpu_set_base((uintptr_t)&kthread);
 	thread.attention = 0;
 	thread.slice_left = 1;
 	kthread.worker = &worker;

@@ -79,27 +79,27 @@ void *wf_arch_make_gate_context(struct wf_frame *frame)
 
 uintptr_t wf_arch_get_tls(void)
 {
-	return wf_cpu_fsbase();
+	return wf_cpu_tls();
 }
 
 void wf_arch_set_tls(uintptr_t tls)
 {
-	wf_cpu_set_fsbase(tls);
+	wf_cpu_set_tls(tls);
 }
 
 void wf_arch_set_self(struct wf_kthread *k)
 {
-	wf_cpu_set_gsbase((uintptr_t)k);
+	wf_cpu_set_base((uintptr_t)k);
 }
 
 uintptr_t wf_arch_get_base(void)
 {
-	return wf_cpu_gsbase();
+	return wf_cpu_base();
 }
 
 void wf_arch_set_base(uintptr_t base)
 {
-	wf_cpu_set_gsbase(base);
+	wf_cpu_set_base(base);
 }
 
 /* What wf_arch_spawn_raw() takes from a new stack. */

@@ -23,7 +23,7 @@ WF_INLINE uint64_t wf_cpu_cycles(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
-WF_INLINE uintptr_t wf_cpu_fsbase(void)
+WF_INLINE uintptr_t wf_cpu_tls(void)
 {
 	uintptr_t v;
 
@@ -31,12 +31,12 @@ WF_INLINE uintptr_t wf_cpu_fsbase(void)
 	return v;
 }
 
-WF_INLINE void wf_cpu_set_fsbase(uintptr_t v)
+WF_INLINE void wf_cpu_set_tls(uintptr_t v)
 {
 	__asm__ volatile("wrfsbase %0" ::"r"(v) : "memory");
 }
 
-WF_INLINE uintptr_t wf_cpu_gsbase(void)
+WF_INLINE uintptr_t wf_cpu_base(void)
 {
 	uintptr_t v;
 
@@ -45,14 +45,14 @@ WF_INLINE uintptr_t wf_cpu_gsbase(void)
 }
 
 /* The word at offset from the GS base, which must be set: a plain load, where rdgsbase takes seven cycles. */
-#define wf_cpu_gs_word(offset)                                                                     \
+#define wf_cpu_self_word(offset)                                                                   \
 	({                                                                                         \
 		uintptr_t word_;                                                                   \
 		__asm__ volatile("movq %%gs:%c1, %0" : "=r"(word_) : "i"(offset));                 \
 		word_;                                                                             \
 	})
 
-WF_INLINE void wf_cpu_set_gsbase(uintptr_t v)
+WF_INLINE void wf_cpu_set_base(uintptr_t v)
 {
 	__asm__ volatile("wrgsbase %0" ::"r"(v) : "memory");
 }

@@ -53,6 +53,7 @@ static long protect(uintptr_t page, size_t bytes, long how)
 	return wf_syscall6(__NR_mprotect, (long)page, (long)bytes, how, 0, 0, 0);
 }
 
+/* Everywhere in this object, before there are threads. -errno: the text may not be written. */
 int wf_erratum_fence_locks(void)
 {
 	for (int32_t *entry = __start_weft_fences; entry < __stop_weft_fences; entry++) {

@@ -9,13 +9,9 @@
 #ifndef WF_ARCH_X86_64_ERRATUM_H
 #define WF_ARCH_X86_64_ERRATUM_H
 
-#include "base/base.h"
+#include "arch/arch.h"
 
 /* As CPUID tells them: the name of leaf 0, eax of leaf 1. */
 bool wf_erratum_has_loose_locks(const char vendor[12], uint32_t signature);
-bool wf_erratum_is_here(void);
-
-/* Turns what wf_lock_taken() left into fences, everywhere in this object; before there are threads. -errno: the text may not be written. */
-int wf_erratum_fence_locks(void);
 
 #endif

@@ -44,6 +44,33 @@ WF_INLINE uint64_t wf_frame_sp(const struct wf_frame *f)
 	return (uint64_t)f + WF_FRAME_BYTES + WF_RED_ZONE;
 }
 
+#define WF_SYSCALL_BYTES 2
+
+WF_INLINE uintptr_t wf_frame_site(const struct wf_frame *f)
+{
+	return f->next - WF_SYSCALL_BYTES;
+}
+
+WF_INLINE long wf_frame_result(const struct wf_frame *f)
+{
+	return (long)f->rax;
+}
+
+WF_INLINE void wf_frame_answer(struct wf_frame *f, long result)
+{
+	f->rax = (uint64_t)result;
+}
+
+WF_INLINE void wf_frame_untouch(struct wf_frame *f)
+{
+	f->rax = f->nr;
+}
+
+WF_INLINE uintptr_t wf_frame_stranger_base(const struct wf_frame *f)
+{
+	return f->rax;
+}
+
 /* The frame that belongs to a stack pointer. */
 WF_INLINE struct wf_frame *wf_frame_at(uint64_t sp)
 {

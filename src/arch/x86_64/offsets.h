@@ -39,6 +39,7 @@
 #define WF_CHILD_BASE 24
 
 #define WF_RED_ZONE 128
+#define WF_USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends; for C */
 
 /* wf_arch_gate_on */
 #define WF_GATE_OFF 0    /* no thread was made yet: everything passes through */

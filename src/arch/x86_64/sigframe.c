@@ -7,6 +7,10 @@
 #define FP_XSTATE_MAGIC1 0x46505853u
 #define FP_SW_OFFSET 464 /* struct _fpx_sw_bytes in the fxsave area */
 #define FP_ALIGN 64ul
+#define RFLAGS_USER 0x202
+#define CSGSFS_USER 0x002b000000000033ull
+#define UC_FP_XSTATE 0x1
+#define UC_FLAGS 0x6 /* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 
 struct fp_sw_bytes {
 	uint32_t magic1;
@@ -156,4 +160,23 @@ void wf_sigframe_store_legacy_fp(void *fp)
 	__asm__ volatile("fxsave64 (%0)" ::"r"(fp) : "memory");
 	/* No extended state follows: clear the words that would say so. */
 	__builtin_memset((char *)fp + FP_SW_OFFSET, 0, 48);
+}
+
+void wf_sigframe_of_call(struct wf_ucontext *uc, const struct wf_frame *f, bool restarts,
+			 bool is_whole, void *fp)
+{
+	*uc = (struct wf_ucontext){
+		.flags = UC_FLAGS | (is_whole ? UC_FP_XSTATE : 0),
+		.fpstate = fp,
+		.reg = {
+			[WF_UC_R8] = f->r8, [WF_UC_R9] = f->r9, [WF_UC_R10] = f->r10,
+			[WF_UC_R11] = RFLAGS_USER, [WF_UC_R12] = f->r12, [WF_UC_R13] = f->r13,
+			[WF_UC_R14] = f->r14, [WF_UC_R15] = f->r15, [WF_UC_RDI] = f->rdi,
+			[WF_UC_RSI] = f->rsi, [WF_UC_RBP] = f->rbp, [WF_UC_RBX] = f->rbx,
+			[WF_UC_RDX] = f->rdx, [WF_UC_RAX] = restarts ? f->nr : f->rax,
+			[WF_UC_RCX] = f->next, [WF_UC_RSP] = wf_frame_sp(f),
+			[WF_UC_RIP] = restarts ? wf_frame_site(f) : f->next,
+			[WF_UC_EFL] = RFLAGS_USER, [WF_UC_CSGSFS] = CSGSFS_USER,
+		},
+	};
 }

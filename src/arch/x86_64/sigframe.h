@@ -8,6 +8,7 @@
 #ifndef WF_ARCH_X86_64_SIGFRAME_H
 #define WF_ARCH_X86_64_SIGFRAME_H
 
+#include "arch/arch.h"
 #include "base/base.h"
 
 enum {
@@ -86,36 +87,78 @@ struct wf_sigframe {
 	struct wf_siginfo info;
 };
 
-/* Bytes of the FPU state that uc points to (0 when there is none). */
-size_t wf_sigframe_fp_bytes(const struct wf_ucontext *uc);
-
-/* Room that wf_sigframe_save() needs for the largest frame on this machine. */
-size_t wf_sigframe_save_bytes(size_t min_sigstack);
-
-/*
- * Copy the context uc into area so that the kernel can return to it from there; area is 64-byte aligned.
- * Returns the copied ucontext.
- */
-struct wf_ucontext *wf_sigframe_save(void *area, const struct wf_ucontext *uc);
-
-/*
- * Lay out a frame below sp (the red zone already taken off): sets *out_fp where fp_bytes of FPU state go.
- * The frame's address satisfies the ABI's alignment at a function entry.
- */
-struct wf_sigframe *wf_sigframe_place(uintptr_t sp, size_t fp_bytes, void **out_fp);
-
-/* A fresh FPU control state in uc's FPU area, as the kernel gives a handler. */
-void wf_sigframe_reset_fp(struct wf_ucontext *uc);
-
-/* Edit uc, whose state frame has taken down, so that resuming it enters the frame's handler. */
-void wf_sigframe_enter(struct wf_ucontext *uc, struct wf_sigframe *frame, void *handler, int sig);
-
-/* Store the current x87/SSE state as a legacy frame of 512 bytes at fp (64-byte aligned). */
 #define WF_LEGACY_FP_BYTES 512
-void wf_sigframe_store_legacy_fp(void *fp);
 
-/* The same with all that the kernel saves by itself, so not AMX: its bytes, and to store it. */
-size_t wf_sigframe_whole_fp_bytes(void);
-void wf_sigframe_store_whole_fp(void *fp);
+WF_INLINE uintptr_t wf_uc_pc(const struct wf_ucontext *uc)
+{
+	return uc->reg[WF_UC_RIP];
+}
+
+WF_INLINE void wf_uc_set_pc(struct wf_ucontext *uc, uintptr_t pc)
+{
+	uc->reg[WF_UC_RIP] = pc;
+}
+
+WF_INLINE uintptr_t wf_uc_sp(const struct wf_ucontext *uc)
+{
+	return uc->reg[WF_UC_RSP];
+}
+
+WF_INLINE uintptr_t wf_uc_fp(const struct wf_ucontext *uc)
+{
+	return uc->reg[WF_UC_RBP];
+}
+
+WF_INLINE void wf_uc_set_result(struct wf_ucontext *uc, long result)
+{
+	uc->reg[WF_UC_RAX] = (uint64_t)result;
+}
+
+#define WF_TRAP_PAGE_FAULT 14
+#define WF_PAGE_FAULT_WRITE 2
+#define WF_PAGE_FAULT_FETCH 0x10
+
+WF_INLINE bool wf_uc_is_data_fault(const struct wf_ucontext *uc)
+{
+	return uc->reg[WF_UC_TRAPNO] == WF_TRAP_PAGE_FAULT &&
+	       !(uc->reg[WF_UC_ERR] & WF_PAGE_FAULT_FETCH);
+}
+
+WF_INLINE bool wf_uc_is_write_fault(const struct wf_ucontext *uc)
+{
+	return uc->reg[WF_UC_ERR] & WF_PAGE_FAULT_WRITE;
+}
+
+WF_INLINE struct wf_uc_handler wf_uc_handler(const struct wf_ucontext *uc)
+{
+	return (struct wf_uc_handler){
+		.sp = (void *)uc->reg[WF_UC_RSP],
+		.handler = (void *)uc->reg[WF_UC_RIP],
+		.sig = (long)uc->reg[WF_UC_RDI],
+		.info = (void *)uc->reg[WF_UC_RSI],
+		.uc = (void *)uc->reg[WF_UC_RDX],
+	};
+}
+
+/* Six in a line. */
+#define WF_UC_SHOWN(X)                                                                             \
+	X(rip, RIP)                                                                                \
+	X(rsp, RSP)                                                                                \
+	X(rbp, RBP)                                                                                \
+	X(rax, RAX)                                                                                \
+	X(rbx, RBX)                                                                                \
+	X(rcx, RCX)                                                                                \
+	X(rdx, RDX)                                                                                \
+	X(rsi, RSI)                                                                                \
+	X(rdi, RDI)                                                                                \
+	X(r8, R8)                                                                                  \
+	X(r9, R9)                                                                                  \
+	X(r10, R10)                                                                                \
+	X(r11, R11)                                                                                \
+	X(r12, R12)                                                                                \
+	X(r13, R13)                                                                                \
+	X(r14, R14)                                                                                \
+	X(r15, R15)                                                                                \
+	X(efl, EFL)
 
 #endif

@@ -15,7 +15,6 @@
 
 #define MIDDLE_LEN 24 /* lea, lea, lea, jmp: from entry to resume */
 #define STUB_LEN 16   /* a pool far from us starts with an indirect jump to the entry */
-#define USER_END ((1ul << 47) - WF_PAGE)
 #define NEAR_STEP (1ul << 20)
 #define NEAR_GAP (1ul << 30) /* above a program lies its heap: leave it room to grow */
 
@@ -157,7 +156,7 @@ static bool near_pool(uintptr_t lo, uintptr_t hi, size_t bytes, struct wf_pool *
 
 	/* Older kernels put the vDSO right above the stack, which grows down: there only what is above is free. */
 	if (lo > (uintptr_t)&addr) {
-		for (addr = WF_ALIGN_UP(hi, WF_PAGE); addr + bytes < USER_END; addr += WF_PAGE)
+		for (addr = WF_ALIGN_UP(hi, WF_PAGE); addr + bytes < WF_USER_END; addr += WF_PAGE)
 			if (map_at(addr, bytes, out))
 				return true;
 		return false;
