@@ -51,6 +51,7 @@ static bool (*wanted)(int nr);
 static bool (*wanted_first)(int nr);
 static struct wf_modules_count count;
 static bool is_base_shared; /* some module uses the GS base itself */
+static uint32_t nr_changes; /* (a) */
 
 /* In the order of the loader's lists, as they were at the last look. */
 static struct module *modules;
@@ -394,6 +395,7 @@ void wf_gate_changed(void)
 {
 	(void)wf_self_come_in();
 	(void)look(false);
+	(void)wf_fetch_add(&nr_changes, 1u);
 }
 
 /* --- for attach.c --- */
@@ -534,6 +536,11 @@ bool wf_modules_at(uintptr_t addr, struct wf_modules_place *out)
 bool wf_modules_filter_shared(void)
 {
 	return is_base_shared && sets_filters();
+}
+
+uint32_t wf_modules_changes(void)
+{
+	return wf_load_acquire(&nr_changes);
 }
 
 struct wf_modules_count wf_modules_count(void)

@@ -65,6 +65,9 @@ bool wf_modules_at(uintptr_t addr, struct wf_modules_place *out);
  */
 bool wf_modules_filter_shared(void);
 
+/* How often modules have come or gone since the first thread, as far as the loader has told. */
+uint32_t wf_modules_changes(void);
+
 struct wf_modules_count {
 	uint32_t modules;       /* looked at */
 	uint32_t patched, left; /* sites */

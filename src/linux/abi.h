@@ -145,6 +145,7 @@ struct lx_process {
 	uint32_t ender; /* (a) tid of the kernel thread that ends the process, or 0; ending.c */
 	bool is_end_written;    /* (a) and what there was to write has been written */
 	bool has_said_overflow; /* (a) */
+	bool main_has_ended;    /* (a) or is about to; others may go on */
 	void (*on_exit)(void);  /* (c) prints statistics; NULL: nothing to print */
 	char why_native[120];   /* its threads are the kernel's, and why; only read from outside */
 };
@@ -238,6 +239,7 @@ struct lx_config {
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */
 	void (*on_outside)(
 		const char *why);     /* what the program gives up, our kernel threads keep */
+	void (*on_main_end)(void);    /* (a) NULL, or main ends, and others go on */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
 	/* NULL, or told of execve() and execveat(); it makes calls that a filter of the program's may not know */
 	void (*before_exec)(int dir, const char *path, const char *const *env);

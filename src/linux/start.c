@@ -369,6 +369,7 @@ void lx_forget(bool shares_files)
 	lx_nametable_forget();
 	lx_config.rseq_area = NULL; /* unregistered in the parent, and never again */
 	lx_config.on_exit = NULL;
+	lx_config.on_main_end = NULL;
 	lx_config.on_death = NULL;
 	lx = (struct lx_process){ .shares_files = shares_files };
 	put_why(&why);

@@ -216,12 +216,25 @@ WF_NORETURN static void end_process(int status)
 		(void)sys1(__NR_exit_group, status);
 }
 
+/* The flag before the look at the hook: pairs with wf_shell_may_rest(). */
+static void end_main(void)
+{
+	void (*hook)(void);
+
+	wf_store_seq_cst(&lx.main_has_ended, true);
+	hook = wf_load_seq_cst(&lx_config.on_main_end);
+	if (hook)
+		hook();
+}
+
 /* The status of a process whose threads have all ended by themselves is that of the last. */
 long sysc_exit(struct wf_frame *f)
 {
 	struct lx_thread *self = lx_self();
 	struct wf_kthread *k = wf_own_kthread();
 
+	if (self == lx.main)
+		end_main();
 	lx_robust_walk(self, lx_futex_owner_died);
 	lx_deathsig_end(self);
 	lx_signal_thread_exit(self);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Threads; see weft/thread.h and native/thread.h. All of it is the program's code, on top of libc's threads. */
-#include "native/thread.h"
+#include "gate/attach.h"
 #include "mem/slab.h"
+#include "native/fresh.h"
 #include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/own.h"
+#include "native/shell.h"
 #include "weft/weft.h"
 
 #include <asm/unistd.h>
@@ -21,20 +23,25 @@
 
 static struct wf_slab threads = { .object_bytes = WF_ALIGN_UP(sizeof(struct weft_thread), 64) };
 
+static uint32_t life; /* (c) of the process: how often its ancestors were forked */
+
 static __thread struct weft_thread *current __attribute__((tls_model("initial-exec")));
 
 _Static_assert(WF_USES == 64, "what slabs align to");
 
 /* --- handles --- */
 
-static WF_FACE_CODE struct weft_thread *take_object(void)
+static WF_FACE_CODE struct weft_thread *take_object(int shell_class)
 {
 	struct wf_thread *self = wf_face_enter();
 	struct weft_thread *t = wf_slab_get(&threads);
 
 	wf_face_leave(self);
-	if (t)
+	if (t) {
 		memset(&t->fn, 0, sizeof(*t) - offsetof(struct weft_thread, fn));
+		t->shell_class = shell_class;
+		t->life = life;
+	}
 	return t;
 }
 
@@ -60,9 +67,9 @@ static WF_FACE_CODE void copy_name(char out[16], const char *name)
 	out[len] = '\0';
 }
 
-static WF_FACE_CODE void read_own_name(char out[16])
+static WF_FACE_CODE void read_name(pthread_t thread, char out[16])
 {
-	if (pthread_getname_np(pthread_self(), out, 16))
+	if (pthread_getname_np(thread, out, 16))
 		out[0] = '\0';
 }
 
@@ -73,7 +80,7 @@ static WF_FACE_CODE struct weft_thread *look_up(weft_thread *handle, const char 
 
 	if (t && wf_load_acquire(&t->state) != WF_USE_FREE && handle_of(t) == handle)
 		return t;
-	read_own_name(own);
+	read_name(pthread_self(), own);
 	wf_misuse("%s() by thread '%s': the handle %p %s", call, own, (void *)handle,
 		  t ? "is gone: its thread was joined" : "is none");
 }
@@ -132,18 +139,55 @@ static WF_FACE_CODE int begin(const struct weft_thread *t)
 	return error;
 }
 
+static WF_FACE_CODE void publish(struct weft_thread *t, enum wf_thread_use state)
+{
+	struct wf_thread *self = wf_face_enter();
+
+	if (!self)
+		wf_store_release(&t->state, state);
+	if (!self || wf_shell_publish(self, t, state))
+		wake(&t->state);
+	wf_face_leave(self);
+}
+
+/* For good: the rest is libc's. */
 static WF_FACE_CODE void end(void *arg)
 {
 	struct weft_thread *t = arg;
 
-	if (t->is_detached) {
+	if (t->is_detached || t->state == WF_USE_FREE) {
 		current = NULL;
+		(void)pthread_detach(t->thread);
 		give_object(t);
 		return;
 	}
 	/* The joiner returns when libc says that the thread is gone: until then the object is there. */
-	wf_store_release(&t->state, WF_USE_ENDED);
-	wake(&t->state);
+	publish(t, WF_USE_ENDED);
+}
+
+/* The function has returned. True: there is another one. */
+static WF_FACE_CODE bool goes_on(struct weft_thread *t)
+{
+	struct wf_thread *self = wf_face_enter();
+	bool may;
+
+	if (!self || t->shell_class < 0 || t->life != life)
+		return false;
+	if (!(t->flags & WEFT_THREAD_POOLED) && !wf_fresh_reset())
+		return false;
+	may = wf_shell_may_rest(self);
+	wf_face_leave(self);
+	if (!may)
+		return false;
+	if (t->is_detached)
+		wf_shell_give(self, t);
+	else
+		publish(t, WF_USE_DONE);
+	may = wf_shell_rest(self, t);
+	wf_face_leave(self);
+	if (may)
+		wf_fresh_load_fp(t->fp_modes);
+	return may;
 }
 
 static WF_FACE_CODE void *run(void *arg)
@@ -151,9 +195,8 @@ static WF_FACE_CODE void *run(void *arg)
 	struct weft_thread *t = arg;
 
 	current = t;
+	wf_store_release(&t->core, wf_face_enter());
 	wf_store_relaxed(&t->thread, pthread_self());
-	if (t->name[0])
-		name_self(t->name);
 	if (t->started) {
 		uint32_t *started = t->started;
 		int error = begin(t);
@@ -163,9 +206,13 @@ static WF_FACE_CODE void *run(void *arg)
 		if (error)
 			return NULL; /* the spawner joins what is left */
 	}
-	t->result = -ECANCELED;
 	pthread_cleanup_push(end, t);
-	t->result = t->fn(t->arg);
+	do {
+		if (t->name[0])
+			name_self(t->name);
+		t->result = -ECANCELED;
+		t->result = t->fn(t->arg);
+	} while (goes_on(t));
 	pthread_cleanup_pop(1);
 	return NULL;
 }
@@ -202,9 +249,6 @@ static WF_FACE_CODE int create(struct weft_thread *t, size_t stack_bytes, pthrea
 	error = stack_bytes ? pthread_attr_setstacksize(
 				      &attr, WF_MAX(least, WF_ALIGN_UP(stack_bytes, WF_PAGE)))
 			    : 0;
-	/* One that may be refused is joined then. */
-	if (!error && t->is_detached && !t->started)
-		error = pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (!error)
 		error = pthread_create(out_thread, &attr, run, t);
 	(void)pthread_attr_destroy(&attr);
@@ -212,7 +256,7 @@ static WF_FACE_CODE int create(struct weft_thread *t, size_t stack_bytes, pthrea
 }
 
 /* 0, or why the thread was refused what it is to have; it has ended then. */
-static WF_FACE_CODE int wait_for_start(uint32_t *word, pthread_t thread, bool is_detached)
+static WF_FACE_CODE int wait_for_start(uint32_t *word, pthread_t thread)
 {
 	uint32_t started;
 
@@ -220,51 +264,117 @@ static WF_FACE_CODE int wait_for_start(uint32_t *word, pthread_t thread, bool is
 	while ((started = wf_load_acquire(word)) == 0)
 		if (sleep_on(word, 0, WEFT_NEVER) != 0)
 			(void)sched_yield();
-	if (started == 1 && is_detached)
-		(void)pthread_detach(thread);
 	if (started > 1)
 		(void)pthread_join(thread, NULL);
 	return 1 - (int)started;
 }
 
-WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_opts *opts,
-			      weft_thread **out)
+static const size_t stack_classes[WF_SHELL_STACKS] = { 0, 64 << 10, 256 << 10 };
+
+/* -1: none. The stack becomes as large as those of its class. */
+static WF_FACE_CODE int find_class(struct weft_thread_opts *o)
 {
-	struct weft_thread_opts o;
+	for (int i = 0; i < WF_SHELL_STACKS; i++) {
+		if (o->stack_bytes > stack_classes[i])
+			continue;
+		o->stack_bytes = stack_classes[i];
+		return o->flags & WEFT_THREAD_POOLED ? WF_SHELL_STACKS + i : i;
+	}
+	return -1;
+}
+
+static WF_FACE_CODE void forget(void)
+{
+	life++;
+	threads = (struct wf_slab){ .object_bytes = threads.object_bytes };
+	wf_shell_forget();
+}
+
+static WF_FACE_CODE void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, forget);
+}
+
+/* A use of t begins. */
+static WF_FACE_CODE weft_thread *set_up(struct weft_thread *t, weft_fn *fn, void *arg,
+					const struct weft_thread_opts *o, bool is_detached)
+{
+	t->fn = fn;
+	t->arg = arg;
+	t->is_joined = 0;
+	t->is_detached = is_detached;
+	t->has_sleeper = false;
+	t->joins = NULL;
+	t->order = WF_ORDER_NONE;
+	t->nice = o->nice;
+	t->flags = o->flags;
+	t->name[0] = '\0';
+	if (o->name)
+		copy_name(t->name, o->name);
+	wf_store_relaxed(&t->uses, t->uses + 1);
+	wf_store_release(&t->state, WF_USE_RUNNING);
+	return handle_of(t);
+}
+
+static WF_FACE_CODE int spawn_new(weft_fn *fn, void *arg, const struct weft_thread_opts *o,
+				  int shell_class, weft_thread **out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	bool may_be_refused = o->nice || o->flags & WEFT_THREAD_BOUND;
 	struct weft_thread *t;
-	bool may_be_refused;
+	weft_thread *handle;
 	uint32_t started = 0;
 	pthread_t thread;
 	int ret;
 
-	ret = fn ? read_opts(opts, &o) : -EINVAL;
-	if (ret < 0)
-		return ret;
-	t = take_object();
+	(void)pthread_once(&once, watch_forks);
+	if (!(o->flags & WEFT_THREAD_POOLED) && wf_attach_why_not() == NULL)
+		wf_fresh_learn();
+	t = take_object(o->flags & WEFT_THREAD_BOUND ? -1 : shell_class);
 	if (!t)
 		return -EAGAIN;
-	may_be_refused = o.nice || o.flags & WEFT_THREAD_BOUND;
-	t->uses++;
-	t->fn = fn;
-	t->arg = arg;
-	t->is_detached = !out;
 	t->started = may_be_refused ? &started : NULL;
-	t->nice = o.nice;
-	t->flags = o.flags;
-	if (o.name)
-		copy_name(t->name, o.name);
-	wf_store_release(&t->state, WF_USE_RUNNING);
-	ret = create(t, o.stack_bytes, &thread);
+	handle = set_up(t, fn, arg, o, !out);
+	ret = create(t, o->stack_bytes, &thread);
 	if (ret == 0 && may_be_refused)
-		ret = wait_for_start(&started, thread, !out);
+		ret = wait_for_start(&started, thread);
 	if (ret < 0) {
 		give_object(t);
 		return ret;
 	}
 	if (out) {
 		wf_store_relaxed(&t->thread, thread);
-		*out = handle_of(t);
+		*out = handle;
 	}
+	return 0;
+}
+
+WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_opts *opts,
+			      weft_thread **out)
+{
+	struct weft_thread *t = NULL;
+	struct weft_thread_opts o;
+	struct wf_thread *self;
+	weft_thread *handle;
+	int shell_class;
+	int ret;
+
+	ret = fn ? read_opts(opts, &o) : -EINVAL;
+	if (ret < 0)
+		return ret;
+	shell_class = find_class(&o);
+	self = wf_face_enter();
+	/* What may be refused is asked of a new thread. */
+	if (self && shell_class >= 0 && !o.nice && !(o.flags & WEFT_THREAD_BOUND))
+		t = wf_shell_take(self, shell_class);
+	if (!t)
+		return spawn_new(fn, arg, &o, shell_class, out);
+	handle = set_up(t, fn, arg, &o, !out);
+	wf_fresh_save_fp(t->fp_modes);
+	wf_shell_start(self, t);
+	wf_face_leave(self);
+	if (out)
+		*out = handle;
 	return 0;
 }
 
@@ -283,33 +393,61 @@ static WF_FACE_CODE int wait_for_libc(pthread_t thread, weft_time until)
 	return -error;
 }
 
+/* Of a thread that is not weft's, and in native mode: on the state itself. */
+static WF_FACE_CODE int wait_for_state(struct weft_thread *t, weft_time until)
+{
+	struct wf_thread *self = wf_face_enter();
+	int ret = wf_shell_await(self, t, until);
+
+	wf_face_leave(self);
+	return self ? ret : sleep_on(&t->state, WF_USE_RUNNING, until);
+}
+
 static WF_FACE_CODE int wait_for_end(struct weft_thread *t, weft_time until)
 {
+	uint32_t state;
 	int ret = 0;
 
 	until = WF_MAX(until, WEFT_NOW);
-	while (wf_load_acquire(&t->state) == WF_USE_RUNNING && ret != -ETIMEDOUT &&
-	       ret != -ECANCELED)
-		ret = sleep_on(&t->state, WF_USE_RUNNING, until);
-	if (wf_load_acquire(&t->state) == WF_USE_RUNNING)
-		return ret;
-	return wait_for_libc(wf_load_relaxed(&t->thread), until);
+	while ((state = wf_load_acquire(&t->state)) == WF_USE_RUNNING) {
+		if (ret == -ETIMEDOUT || ret == -ECANCELED)
+			return ret;
+		ret = wait_for_state(t, until);
+	}
+	return state == WF_USE_ENDED ? wait_for_libc(wf_load_relaxed(&t->thread), until) : 0;
+}
+
+static WF_FACE_CODE void give_back(struct weft_thread *t)
+{
+	struct wf_thread *self = wf_face_enter();
+
+	if (t->state == WF_USE_DONE)
+		wf_shell_give(self, t);
+	else
+		give_object(t);
+	wf_face_leave(self);
+}
+
+WF_NORETURN static WF_FACE_CODE void refuse_join(const struct weft_thread *t)
+{
+	char own[16], other[16];
+
+	read_name(pthread_self(), own);
+	if (t == current)
+		wf_misuse("weft_thread_join() by thread '%s': it joins itself", own);
+	read_name(t->joiner, other);
+	wf_misuse("weft_thread_join() by thread '%s': thread '%s' is joined by thread '%s' already",
+		  own, t->name, other);
 }
 
 WF_FACE int weft_thread_join(weft_thread *handle, int *out_result, weft_time until)
 {
 	struct weft_thread *t = look_up(handle, "weft_thread_join");
-	char own[16];
 	int ret;
 
-	read_own_name(own);
-	if (t == current)
-		wf_misuse("weft_thread_join() by thread '%s': it joins itself", own);
-	if (wf_exchange(&t->is_joined, 1u))
-		wf_misuse(
-			"weft_thread_join() by thread '%s': thread '%s' is joined by thread '%s' already",
-			own, t->name, t->joiner);
-	memcpy(t->joiner, own, sizeof(own));
+	if (t == current || wf_exchange(&t->is_joined, 1u))
+		refuse_join(t);
+	t->joiner = pthread_self();
 	ret = wait_for_end(t, until);
 	if (ret < 0) {
 		wf_store_release(&t->is_joined, 0u);
@@ -317,7 +455,7 @@ WF_FACE int weft_thread_join(weft_thread *handle, int *out_result, weft_time unt
 	}
 	if (out_result)
 		*out_result = t->result;
-	give_object(t);
+	give_back(t);
 	return 0;
 }
 

@@ -159,6 +159,7 @@ static const struct wf_inspect_value values[] = {
 	WAIT(WF_WAIT_SIGNAL, "signal"),
 	WAIT(WF_WAIT_CALL, "call"),
 	WAIT(WF_WAIT_CHILD, "child"),
+	WAIT(WF_WAIT_UNUSED, "unused"),
 
 #define WF_EVENT(number, name, text) { "event", name, WF_EV_##number },
 	WF_EVENTS
@@ -180,7 +181,7 @@ static const struct wf_inspect_value values[] = {
 	  WF_RED_ZONE + sizeof(struct wf_frame) - offsetof(struct wf_frame, next) },
 };
 
-_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 8 && WF_WAKE_NR == 4, "name the new values above");
+_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 9 && WF_WAKE_NR == 4, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
 	{ "wf_runtime", &wf_rt },

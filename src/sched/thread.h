@@ -68,6 +68,7 @@ enum wf_wait {
 	WF_WAIT_SIGNAL, /* what: set */
 	WF_WAIT_CALL,   /* a real call in the kernel; what: number */
 	WF_WAIT_CHILD,  /* what: as the first argument of wait4(), or of waitid() */
+	WF_WAIT_UNUSED, /* for another function: to the program it has ended */
 	WF_WAIT_NR
 };
 

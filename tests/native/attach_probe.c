@@ -32,6 +32,28 @@ static void find(void)
 	mode = weft_mode;
 	attach = weft_attach;
 }
+
+#define AT_ONCE 30
+
+static int waits_for_all(void *barrier)
+{
+	return pthread_barrier_wait(barrier) > 0;
+}
+
+/* Threads that have ended, and may rest. */
+static const char *end_threads(void)
+{
+	weft_thread *t[AT_ONCE];
+	pthread_barrier_t all;
+
+	pthread_barrier_init(&all, NULL, AT_ONCE);
+	for (int i = 0; i < AT_ONCE; i++)
+		if (weft_thread_spawn(waits_for_all, &all, NULL, &t[i]))
+			return "not made";
+	for (int i = 0; i < AT_ONCE; i++)
+		weft_thread_join(t[i], NULL, WEFT_NEVER);
+	return "ended";
+}
 #elif PROBE_LIBRARY
 static void find(void)
 {
@@ -144,6 +166,10 @@ static const struct {
 } words[] = {
 	{ "mode", say_mode },       { "attach", do_attach }, { "thread", make_thread },
 	{ "hold", hold_thread },    { "filter", filter },    { "fork", do_fork },
+
+#if PROBE_LINKED
+	{ "ended", end_threads },
+#endif
 	{ "wait", wait_for_input }, { "close", do_close },
 };
 

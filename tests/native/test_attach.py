@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Whose the threads of a program are: the table of weft(7), a row at a time. See attach_probe.c for the words."""
+import json
 import os
 import subprocess
 import unittest
@@ -127,6 +128,11 @@ class Attach(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("pause", done.stdout)
         self.assertRegex(self.seen_by(["ps"], LINKED, "hold").stdout, r"attach_linked .* weft\n")
+
+    def test_threads_that_rest_are_not_in_dumps(self):
+        done = self.seen_by(["dump", "{}", "--json"], LINKED, "ended", "hold")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["threads"]), 2)
 
     def test_weft_ps_says_why_not(self):
         self.assertIn(UNASKED.removeprefix("native: "), self.seen_by(["ps"], LIBRARY).stdout)

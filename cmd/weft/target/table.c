@@ -225,6 +225,7 @@ static bool take_rows(struct wf_threads *s, struct wf_reading *r, uint64_t at, c
 	uint64_t mask = wf_layout_value(l, "const", "state_mask", 0xff);
 	uint64_t state_free = wf_layout_value(l, "state", "free", 0);
 	uint64_t state_dead = wf_layout_value(l, "state", "dead", 7);
+	uint64_t unused = wf_layout_value(l, "wait", "unused", UINT64_MAX);
 	int64_t now = r->is_glance ? wf_reading_now() : s->now;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -232,7 +233,8 @@ static bool take_rows(struct wf_threads *s, struct wf_reading *r, uint64_t at, c
 		unsigned state = (unsigned)(wf_layout_get(l, o, WF_L_T_STATE) & mask);
 		struct wf_dump_thread *d;
 
-		if (state == state_free || state == state_dead)
+		if (state == state_free || state == state_dead ||
+		    (state == l->parked && wf_layout_get(l, o, WF_L_T_WAIT_KIND) == unused))
 			continue;
 		s->nr_alive++;
 		if (s->nr_threads == max)

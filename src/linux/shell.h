@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What Linux keeps of a thread, for one that runs one function after another and is to be a new thread each time; see
+ * native/shell.h.
+ */
+#ifndef WF_LINUX_SHELL_H
+#define WF_LINUX_SHELL_H
+
+#include "linux/abi.h"
+
+/* What a new thread has from the one that spawns it. */
+struct lx_shell_heritage {
+	uint64_t mask;
+	int64_t timer_slack_ns;
+	int32_t nice;
+	char name[16];
+};
+
+/* False: a new thread has more from the caller than is written to out. */
+bool lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out);
+/* Of the caller: its function has left nothing that the next one would find. */
+bool lx_shell_is_plain(const struct lx_thread *self);
+/* The caller runs nothing: no signal is for it. */
+void lx_shell_rest(struct lx_thread *self);
+/* The caller is a new thread. */
+void lx_shell_begin(struct lx_thread *self, const struct lx_shell_heritage *h);
+
+#endif
