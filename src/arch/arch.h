@@ -97,6 +97,18 @@ void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg);
 void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf_ucontext *uc);
 #define WF_RESUME_UC 64
 
+/*
+ * From one stack of a thread to another, in the program's code (native/fiber.c): save and go on as wf_arch_switch() does. value
+ * is what the call that goes on returns.
+ */
+void *wf_arch_fiber_switch(void **save_sp, void *to_sp, void *value);
+
+/*
+ * Build a switch frame below top, with the caller's rounding modes, that enters entry(fiber, value). entry never returns.
+ * Whoever unwinds finds what fiber's parent was left in as the caller: fiber begins with WF_FIBER_SP and WF_FIBER_PARENT.
+ */
+void *wf_arch_make_fiber(void *top, void (*entry)(void *fiber, void *value), void *fiber);
+
 /* Build a switch frame below frame that finishes the switch and then leaves the gate through frame. */
 void *wf_arch_make_gate_context(struct wf_frame *frame);
 

@@ -209,6 +209,7 @@ enum lx_ring_mode {
 };
 
 struct lx_overflow; /* overflow.h */
+struct lx_overflow_fiber;
 
 #define LX_WATCHDOG_MIN_NS (100 * WF_MS)
 #define LX_WATCHDOG_MAX_S (24 * 3600ull)
@@ -234,6 +235,8 @@ struct lx_config {
 	void (*on_stall)(const struct lx_stall *s);
 	int64_t watchdog_ns;
 	bool watchdog_ends;
+	/* (a) the fiber that runs on this thread; false: none does. NULL: there was never one */
+	bool (*find_fiber)(struct lx_overflow_fiber *out);
 	uintptr_t main_stack_top;
 	void (*on_refused)(const char *why); /* the first thread stays native */
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */

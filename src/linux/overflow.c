@@ -70,6 +70,19 @@ static bool find_on_alternate(struct lx_overflow *o)
 	return is_near(o->low, o->addr, wf_uc_sp(o->uc));
 }
 
+static bool find_on_fiber(struct lx_overflow *o)
+{
+	bool (*find)(struct lx_overflow_fiber *) = wf_load_acquire(&lx_config.find_fiber);
+	const uintptr_t sp = o->uc->reg[WF_UC_RSP];
+
+	if (!find || !find(&o->fiber) || sp >= o->fiber.high)
+		return false;
+	o->stack = LX_OVERFLOW_FIBER;
+	o->low = o->fiber.low;
+	o->high = o->fiber.high;
+	return is_near(o->low, o->addr, sp);
+}
+
 /* Its mapping grows with its use, to the limit of now; what cannot grow any more has overflowed. */
 static bool find_on_main(struct lx_overflow *o)
 {
@@ -120,6 +133,8 @@ bool lx_overflow_find(struct lx_overflow *out, const struct lx_thread *t,
 		return false;
 	if (s->size && sp + NEAR_BYTES >= (uintptr_t)s->sp && sp < (uintptr_t)s->sp + s->size &&
 	    find_on_alternate(out))
+		return true;
+	if (find_on_fiber(out))
 		return true;
 	out->is_probable = false;
 	return t == lx.main ? find_on_main(out) : find_on_thread(out);

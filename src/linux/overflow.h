@@ -14,6 +14,14 @@ enum lx_overflow_stack {
 	LX_OVERFLOW_THREAD,
 	LX_OVERFLOW_MAIN,
 	LX_OVERFLOW_SIGNAL, /* an alternate stack */
+	LX_OVERFLOW_FIBER,  /* a stack of the program's own that libweft has made */
+};
+
+#define LX_FIBER_NAME_BYTES 48
+
+struct lx_overflow_fiber {
+	uintptr_t low, high;            /* of its stack, without guard */
+	char name[LX_FIBER_NAME_BYTES]; /* of the program's: empty where there is none, cut off */
 };
 
 struct lx_overflow {
@@ -24,6 +32,7 @@ struct lx_overflow {
 	enum lx_overflow_stack stack;
 	bool may_ask;     /* the kernel: no filter of the program's could kill for it */
 	bool is_probable; /* it went past the guard, as a large alloca() does */
+	struct lx_overflow_fiber fiber;
 };
 
 /* Reads program memory: faults must be open. */

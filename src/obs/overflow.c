@@ -250,6 +250,18 @@ static void put_size(struct wf_fmt *f, uint64_t bytes)
 	put_bytes(f, bytes, " MiB", " KiB");
 }
 
+static void put_fiber(struct wf_fmt *f, const struct lx_overflow *o)
+{
+	char name[sizeof(o->fiber.name)];
+
+	for (size_t i = 0; i < sizeof(name); i++)
+		name[i] = o->fiber.name[i];
+	wf_symbols_clean(name);
+	wf_fmt_str(f, "fiber \"");
+	wf_fmt_str(f, name);
+	wf_fmt_str(f, "\" of ");
+}
+
 static void put_head(struct wf_fmt *f, const struct lx_overflow *o)
 {
 	char name[sizeof(o->t->name) + 1] = { 0 };
@@ -257,7 +269,10 @@ static void put_head(struct wf_fmt *f, const struct lx_overflow *o)
 	for (size_t i = 0; i < sizeof(o->t->name); i++)
 		name[i] = o->t->name[i];
 	wf_symbols_clean(name);
-	wf_fmt_str(f, "weft: thread ");
+	wf_fmt_str(f, "weft: ");
+	if (o->stack == LX_OVERFLOW_FIBER)
+		put_fiber(f, o);
+	wf_fmt_str(f, "thread ");
 	wf_fmt_u64(f, lx_tid(o->t));
 	wf_fmt_str(f, " \"");
 	wf_fmt_str(f, name);
@@ -334,6 +349,10 @@ static void put_advice(struct wf_fmt *f, const struct lx_overflow *o)
 
 	if (o->stack == LX_OVERFLOW_SIGNAL) {
 		wf_fmt_str(f, "weft:   try a larger one: sigaltstack()\n");
+		return;
+	}
+	if (o->stack == LX_OVERFLOW_FIBER) {
+		wf_fmt_str(f, "weft:   try a larger one: stack_bytes of weft_fiber_new()\n");
 		return;
 	}
 	if (!o->low)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Numbers that assembly and C agree on; asserted in sched/worker.h, arch/x86_64/frame.h and linux/call.c.
+ * Numbers that assembly and C agree on; asserted in sched/worker.h, arch/x86_64/frame.h, linux/call.c and native/fiber.h.
  */
 #ifndef WF_ARCH_X86_64_OFFSETS_H
 #define WF_ARCH_X86_64_OFFSETS_H
@@ -37,6 +37,10 @@
 #define WF_FRAME_KEEPS_BIT 63 /* of resume, until C code has seen it */
 #define WF_CHILD_BYTES 48     /* below the frame on the stack of a child: struct wf_child */
 #define WF_CHILD_BASE 24
+
+/* struct weft_fiber; see native/fiber.h */
+#define WF_FIBER_SP 0
+#define WF_FIBER_PARENT 8
 
 #define WF_RED_ZONE 128
 #define WF_USER_END ((1ul << 47) - WF_PAGE) /* where the kernel's access_ok() ends; for C */
