@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tasks: calls that a crew of threads takes over when workers have nothing to do; see weft/task.h, and deque.h for who calls one.
+ *
+ * A crew thread is a thread as any other, attached or native: it steals the oldest task of some thread and calls it to its end.
+ * When it finds none it sleeps, and when nobody had work for it for a second it ends: an idle program has no crew, and one
+ * whose main thread has ended with pthread_exit() can end. A crew thread that waits in a join does not count, so that
+ * as many as there are workers can run. In native mode it is the same, with threads of the kernel: whoever watches the
+ * program (a sanitizer, valgrind) sees what it does when it is attached.
+ *
+ * Invariant (nobody is called too often, or never): crew.calls is set while somebody may be called and nobody is on the way.
+ * Whoever clears it has called one or found nobody to call; who was called sets it when it has found a task, or before
+ * it sleeps. Before it sleeps it looks at all deques, with a barrier on all processors between the two: so either the one
+ * who forks sees crew.calls, or the look finds what was forked. The forking side pays no fence for that.
+ */
+#include "native/crew.h"
+#include "native/misuse.h"
+#include "native/watched.h"
+
+#include <pthread.h>
+
+#define mine wf_taskdeque_mine
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+WF_NOINLINE WF_FACE_CODE static struct wf_taskdeque *make_mine(void)
+{
+	(void)pthread_once(&once, wf_crew_begin);
+	return wf_taskdeque_make();
+}
+
+/* --- fork and join --- */
+
+WF_INLINE void call(weft_task *t)
+{
+	wf_store_relaxed(&wf_task_of(t)->word, WF_JOIN_JOINED);
+	t->fn(t->arg);
+}
+
+WF_FACE void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg)
+{
+	struct wf_taskdeque *d = mine;
+
+	if (WF_UNLIKELY(!d))
+		d = make_mine();
+	*wf_task_of(t) = (struct wf_task){ .fn = fn, .arg = arg, .word = WF_JOIN_FORKED, .of = d };
+	wf_watched_release(t);
+	if (WF_LIKELY(d)) {
+		wf_task_of(t)->place = wf_deque_bottom(&d->deque);
+		if (WF_LIKELY(wf_deque_push(&d->deque, t)) ||
+		    (wf_taskdeque_grow(d) && wf_deque_push(&d->deque, t))) {
+			if (WF_UNLIKELY(wf_load_relaxed(&wf_crew.calls)))
+				wf_crew_call();
+			return;
+		}
+	}
+	fn(arg);
+	wf_task_of(t)->word = WF_JOIN_DONE;
+}
+
+WF_FACE_CODE static void push_again(struct wf_taskdeque *d, weft_task *t)
+{
+	wf_task_of(t)->place = wf_deque_bottom(&d->deque);
+	(void)wf_deque_push(&d->deque, t); /* where it was there is room */
+}
+
+/* t is neither the youngest nor the oldest of d's: those that are younger step aside. False: it was stolen meanwhile. */
+WF_FACE_CODE static bool take_from_middle(struct wf_taskdeque *d, weft_task *t)
+{
+	weft_task *aside = NULL, *x;
+
+	while ((x = wf_deque_pop(&d->deque)) && x != t) {
+		wf_task_of(x)->next = aside;
+		aside = x;
+	}
+	while (aside) {
+		weft_task *next = wf_task_of(aside)->next;
+
+		push_again(d, aside);
+		aside = next;
+	}
+	return x == t;
+}
+
+/* True: nobody else will call it. */
+WF_FACE_CODE static bool take(struct wf_taskdeque *d, weft_task *t)
+{
+	for (;;) {
+		const int64_t top = wf_load_acquire(&d->deque.top), place = wf_task_of(t)->place;
+		weft_task *x;
+
+		if (place < top)
+			return false;
+		if (place > top)
+			return take_from_middle(d, t);
+		/* As a thief does: those who join in the order in which they forked. */
+		if (wf_deque_steal(&d->deque, &x) == WF_DEQUE_SOME)
+			return true;
+	}
+}
+
+/* The youngest, which is no longer in the deque, is not t: x, or NULL. */
+WF_NOINLINE WF_FACE_CODE static void join_other(struct wf_taskdeque *d, weft_task *x, weft_task *t)
+{
+	const uint64_t word = wf_load_acquire(&wf_task_of(t)->word);
+
+	if (x)
+		push_again(d, x);
+	if (word == WF_JOIN_JOINED)
+		wf_misuse("a task is joined that was joined before");
+	if (word != WF_JOIN_DONE) {
+		if (word != WF_JOIN_FORKED)
+			wf_misuse(
+				"a task is joined that was not forked, or that another thread joins");
+		if (wf_task_of(t)->of != d)
+			wf_misuse("a task is joined by a thread that has not forked it");
+		if (take(d, t)) {
+			call(t);
+			return;
+		}
+		wf_crew_wait(&wf_task_of(t)->word, d->is_crew);
+	}
+	wf_watched_acquire(t);
+	wf_store_relaxed(&wf_task_of(t)->word, WF_JOIN_JOINED);
+}
+
+WF_FACE void weft_task_join(weft_task *t)
+{
+	struct wf_taskdeque *d = mine;
+	weft_task *x = d ? wf_deque_pop(&d->deque) : NULL;
+
+	if (WF_LIKELY(x == t))
+		call(t);
+	else
+		join_other(d, x, t);
+}
+
+/* --- ranges --- */
+
+#define PARTS_PER_WORKER 8 /* so that those who were late find some left */
+
+struct range {
+	size_t begin, end, grain;
+	void (*fn)(size_t from, size_t to, void *arg);
+	void *arg;
+};
+
+WF_FACE_CODE static void run_range(void *arg)
+{
+	struct range left = *(const struct range *)arg, right = left;
+	weft_task t;
+
+	if (left.end - left.begin <= left.grain) {
+		left.fn(left.begin, left.end, left.arg);
+		return;
+	}
+	left.end = right.begin = left.begin + (left.end - left.begin) / 2;
+	weft_task_fork(&t, run_range, &right);
+	run_range(&left);
+	weft_task_join(&t);
+}
+
+WF_FACE void weft_task_for(size_t begin, size_t end, size_t grain,
+			   void (*fn)(size_t from, size_t to, void *arg), void *arg)
+{
+	struct range all = { begin, end, grain, fn, arg };
+
+	if (begin >= end)
+		return;
+	if (!mine)
+		(void)make_mine();
+	if (!grain)
+		all.grain = (end - begin) / (PARTS_PER_WORKER * (size_t)wf_crew.width) + 1;
+	run_range(&all);
+}
