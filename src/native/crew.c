@@ -192,6 +192,13 @@ WF_FACE_CODE static bool sleep_until_called(void)
 	return true;
 }
 
+/* A filter of the program's may refuse it. Then a task may wait for its join, beside a crew that sleeps. */
+WF_FACE_CODE static void pass_barrier(void)
+{
+	if (crew.has_barrier)
+		(void)syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
 /* False: it is to end. */
 WF_FACE_CODE static bool rest(void)
 {
@@ -199,10 +206,7 @@ WF_FACE_CODE static bool rest(void)
 
 	(void)pthread_mutex_lock(&crew.lock);
 	crew.nr_asleep++;
-	wf_store_seq_cst(&wf_crew.calls, 1u);
-	if (crew.has_barrier)
-		(void)syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	if (!is_any_forked())
+	if (wf_deque_may_sleep(&wf_crew.calls, pass_barrier, is_any_forked))
 		goes_on = sleep_until_called();
 	crew.nr_asleep--;
 	if (!goes_on)

@@ -95,6 +95,17 @@ WF_INLINE bool wf_deque_has_any(const struct wf_deque *d)
 	return top < wf_load_acquire(&d->bottom);
 }
 
+/*
+ * Whoever forks pushes, then reads calls; one of the crew that is about to sleep stores calls, has all processors pass a
+ * barrier, then looks at the deques. One of the two sees the other, and the push needs no fence. True: it may sleep.
+ */
+WF_INLINE bool wf_deque_may_sleep(uint32_t *calls, void (*barrier)(void), bool (*is_any)(void))
+{
+	wf_store_seq_cst(calls, 1u);
+	barrier();
+	return !is_any();
+}
+
 /* From now on the tasks are in ring, which is larger than the present one. By the owner. */
 void wf_deque_grow(struct wf_deque *d, struct wf_ring *ring);
 
