@@ -416,22 +416,36 @@ WF_FACE_CODE static void run(void *fiber, void *value)
 	__builtin_unreachable();
 }
 
-/* What fn does not catch ends here. Only a thread that ends, by pthread_exit() or cancellation, unwinds through. */
 _Unwind_Reason_Code wf_arch_fiber_personality(int version, _Unwind_Action actions,
 					      _Unwind_Exception_Class class,
 					      struct _Unwind_Exception *exception,
 					      struct _Unwind_Context *context);
 
+/*
+ * What fn does not catch ends here. Only a thread that ends, by pthread_exit() or cancellation, unwinds through: nothing is left of
+ * the fiber then, and what is unwound next is the frames of its parent, on that one's stack.
+ */
 WF_FACE_CODE _Unwind_Reason_Code wf_arch_fiber_personality(int version, _Unwind_Action actions,
 							   _Unwind_Exception_Class class,
 							   struct _Unwind_Exception *exception,
 							   struct _Unwind_Context *context)
 {
+	struct wf_fiber_home *home = mine;
+	struct weft_fiber *self = home->current, *to = self->parent;
+
 	(void)version;
 	(void)class;
 	(void)exception;
 	(void)context;
-	return actions & _UA_SEARCH_PHASE ? _URC_FATAL_PHASE1_ERROR : _URC_CONTINUE_UNWIND;
+	if (actions & _UA_SEARCH_PHASE)
+		return _URC_FATAL_PHASE1_ERROR;
+	self->resumer = to->resuming = NULL;
+	self->state = WF_FIBER_DONE;
+	to->state = WF_FIBER_RUNNING;
+	if (home->cxx)
+		*home->cxx = to->cxx;
+	home->current = to;
+	return _URC_CONTINUE_UNWIND;
 }
 
 /* --- all the rest --- */
