@@ -9,6 +9,8 @@
 #define WEFT_WEFT_H
 
 #include <weft/base.h>
+#include <weft/fiber.h>
+#include <weft/task.h>
 #include <weft/thread.h>
 
 WEFT_BEGIN

@@ -21,6 +21,7 @@
 #include <weft/task.h>
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -304,8 +305,8 @@ namespace detail
 /* A function object as a task. What it throws is kept for the one that joins it. */
 template <class F> struct task {
 	F &f;
-	std::exception_ptr error;
-	weft_task t;
+	std::exception_ptr error{};
+	weft_task t{};
 
 	explicit task(F &f_) noexcept : f(f_)
 	{
@@ -357,6 +358,32 @@ template <class F, class G, class... Rest> void fork_join(F &&f, G &&g, Rest &&.
 		std::rethrow_exception(right.error);
 }
 
+namespace detail
+{
+
+template <class I, class F> struct each {
+	I first;
+	F &f;
+	std::atomic<bool> has_failed{ false };
+	std::exception_ptr error{};
+
+	static void run(std::size_t from, std::size_t to, void *arg) noexcept
+	{
+		auto *e = static_cast<each *>(arg);
+
+		try {
+			for (; from < to && !e->has_failed.load(std::memory_order_relaxed); from++)
+				std::invoke(e->f,
+					    e->first[static_cast<std::iter_difference_t<I>>(from)]);
+		} catch (...) {
+			if (!e->has_failed.exchange(true))
+				e->error = std::current_exception();
+		}
+	}
+};
+
+} // namespace detail
+
 /*
  * Call f for each element, in no order, beside each other; at most grain of them one after the other, 0: some parts for each
  * worker. After an exception no further element is begun, and the first one is thrown when all that had begun are over.
@@ -366,33 +393,12 @@ requires std::ranges::sized_range<R>
 	&&std::invocable<F &, std::ranges::range_reference_t<R>> void for_each(
 		R &&range, F f, std::size_t grain = 0)
 {
-	struct context {
-		std::ranges::iterator_t<R> first;
-		F &f;
-		std::atomic<bool> has_failed{ false };
-		std::exception_ptr error;
-	} c{ std::ranges::begin(range), f };
+	using each = detail::each<std::ranges::iterator_t<R>, F>;
+	each e{ std::ranges::begin(range), f };
 
-	weft_task_for(
-		0, static_cast<std::size_t>(std::ranges::size(range)), grain,
-		[](std::size_t from, std::size_t to, void *arg) noexcept {
-			auto *c = static_cast<context *>(arg);
-
-			try {
-				for (; from < to && !c->has_failed.load(std::memory_order_relaxed);
-				     from++)
-					std::invoke(
-						c->f,
-						c->first[static_cast<
-							std::ranges::range_difference_t<R>>(from)]);
-			} catch (...) {
-				if (!c->has_failed.exchange(true))
-					c->error = std::current_exception();
-			}
-		},
-		&c);
-	if (c.error)
-		std::rethrow_exception(c.error);
+	weft_task_for(0, static_cast<std::size_t>(std::ranges::size(range)), grain, each::run, &e);
+	if (e.error)
+		std::rethrow_exception(e.error);
 }
 
 } // namespace weft

@@ -260,14 +260,12 @@ WF_FACE_CODE static bool find_own_stack(char **out_low, size_t *out_bytes)
 
 WF_FACE_CODE static void watch_own_stack(struct wf_fiber_home *home)
 {
-	struct weft_fiber *own = &home->own;
 	char *low = NULL;
+	size_t bytes = 0;
 
 	home->is_watched = true;
-	if (wf_watched_has_address() && find_own_stack(&low, &own->watched.bytes))
-		own->watched.low = low;
-	if (wf_watched_has_thread())
-		own->watched.thread = __tsan_get_current_fiber();
+	(void)find_own_stack(&low, &bytes);
+	wf_watched_adopt(&home->own.watched, low, bytes);
 }
 
 /* This thread's; NULL: no memory. */
@@ -300,18 +298,12 @@ WF_NOINLINE WF_FACE_CODE static struct wf_fiber_home *make_home(void)
 
 /* --- from one to another --- */
 
-WF_SAN_PLAIN WF_FACE_CODE static void *go_watched(struct weft_fiber *self, struct weft_fiber *to,
-						  void *value)
+WF_NOINLINE WF_FACE_CODE static void *go_watched(struct weft_fiber *self, struct weft_fiber *to,
+						 void *value)
 {
-	if (wf_watched_has_address())
-		__sanitizer_start_switch_fiber(self->state == WF_FIBER_DONE ? NULL
-									    : &self->watched.fake,
-					       to->watched.low, to->watched.bytes);
-	if (wf_watched_has_thread())
-		__tsan_switch_to_fiber(to->watched.thread, 0);
+	wf_watched_leave(&self->watched, &to->watched, self->state == WF_FIBER_DONE);
 	value = wf_arch_fiber_switch(&self->sp, to->sp, value);
-	if (wf_watched_has_address())
-		__sanitizer_finish_switch_fiber(self->watched.fake, NULL, NULL);
+	wf_watched_arrive(&self->watched, false);
 	return value;
 }
 
@@ -405,8 +397,8 @@ WF_FACE_CODE static void run(void *fiber, void *value)
 	struct weft_fiber *self = fiber, *to;
 	struct wf_fiber_home *home = self->home;
 
-	if (WF_UNLIKELY(home->is_watched) && wf_watched_has_address())
-		__sanitizer_finish_switch_fiber(NULL, NULL, NULL);
+	if (WF_UNLIKELY(home->is_watched))
+		wf_watched_arrive(&self->watched, true);
 	value = self->fn(value);
 	to = next_after(home, self);
 	self->resumer = NULL;
@@ -450,18 +442,6 @@ WF_FACE_CODE _Unwind_Reason_Code wf_arch_fiber_personality(int version, _Unwind_
 
 /* --- all the rest --- */
 
-WF_FACE_CODE static void watch(struct weft_fiber *f)
-{
-	const size_t bytes = wf_stackpool_bytes(f->class);
-
-	f->watched.low = f->low;
-	f->watched.bytes = bytes;
-	if (wf_watched_has_address())
-		__asan_unpoison_memory_region(f->low, bytes);
-	if (wf_watched_has_thread())
-		f->watched.thread = __tsan_create_fiber(0);
-}
-
 WF_FACE_CODE static struct weft_fiber *make(struct wf_fiber_home *home, size_t bytes)
 {
 	const int class = wf_stackpool_class(bytes);
@@ -481,10 +461,7 @@ WF_FACE_CODE static struct weft_fiber *make(struct wf_fiber_home *home, size_t b
 		.class = (uint32_t) class,
 		.low = low,
 	};
-	if (home->is_watched)
-		watch(f);
-	f->valgrind_id = wf_watched_ask_valgrind(WF_VALGRIND_STACK_REGISTER, (uint64_t)low,
-						 (uint64_t)low + wf_stackpool_bytes(f->class));
+	wf_watched_init(&f->watched, low, wf_stackpool_bytes(f->class));
 	f->sp = wf_arch_make_fiber(f, run, f);
 	return f;
 }
@@ -525,9 +502,7 @@ WF_FACE void weft_fiber_free(weft_fiber *f)
 		if (f->state == WF_FIBER_TRANSFERRED && f->resumer)
 			refuse("free", f, "a fiber has resumed it, and waits for it");
 	}
-	if (wf_watched_has_thread() && f->watched.thread)
-		__tsan_destroy_fiber(f->watched.thread);
-	(void)wf_watched_ask_valgrind(WF_VALGRIND_STACK_DEREGISTER, f->valgrind_id, 0);
+	wf_watched_done(&f->watched);
 	wf_stackpool_put(mine ? &mine->pool : NULL, f->class, f->low);
 	errno = kept;
 }

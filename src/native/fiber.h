@@ -58,7 +58,6 @@ struct weft_fiber {
 	void *(*fn)(void *first);
 	const char *name;
 	struct wf_watched watched;
-	uint64_t valgrind_id;
 };
 
 _Static_assert(offsetof(struct weft_fiber, sp) == WF_FIBER_SP, "fiber.S relies on it");

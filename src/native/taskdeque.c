@@ -10,7 +10,7 @@
 #define FIRST_SLOTS 1024
 
 struct wf_taskdeque *wf_taskdeque_all;
-__thread struct wf_taskdeque *wf_taskdeque_mine;
+__thread struct wf_taskdeque *wf_taskdeque_mine __attribute__((tls_model("initial-exec")));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_thread_end;
 static bool has_key; /* (p) by once */

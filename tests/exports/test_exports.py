@@ -78,6 +78,12 @@ class Exports(unittest.TestCase):
                                       capture_output=True, check=False)
                 if done.returncode:
                     bad.append(f"{os.path.basename(path)} {standard}: {done.stderr}")
+        for path in CXX_HEADERS:
+            source = f"#include <weft/{os.path.basename(path)}>\n" * 2
+            done = subprocess.run([*CXX, "-xc++", "-std=c++20", *WARNINGS, "-fsyntax-only", "-I", os.path.join(ROOT, "include"),
+                                   "-"], input=source, text=True, capture_output=True, check=False)
+            if done.returncode:
+                bad.append(f"{os.path.basename(path)}: {done.stderr}")
         self.assertFalse(bad, "\n".join(bad))
 
     def test_weft_h_has_all_headers(self):

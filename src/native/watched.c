@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the sanitizers and valgrind are told; see watched.h. */
+#include "native/watched.h"
+
+void __asan_unpoison_memory_region(void const volatile *at, size_t bytes) WF_WEAK;
+void __sanitizer_start_switch_fiber(void **out_fake, const void *low, size_t bytes) WF_WEAK;
+void __sanitizer_finish_switch_fiber(void *fake, const void **out_low, size_t *out_bytes) WF_WEAK;
+void *__tsan_get_current_fiber(void) WF_WEAK;
+void *__tsan_create_fiber(unsigned flags) WF_WEAK;
+void __tsan_destroy_fiber(void *fiber) WF_WEAK;
+void __tsan_switch_to_fiber(void *fiber, unsigned flags) WF_WEAK;
+void __tsan_acquire(void *at) WF_WEAK;
+void __tsan_release(void *at) WF_WEAK;
+
+#define STACK_REGISTER 0x1501u
+#define STACK_DEREGISTER 0x1502u
+
+bool wf_watched_by_threads;
+
+__attribute__((constructor)) static void begin(void)
+{
+	wf_watched_by_threads = __tsan_acquire && __tsan_release;
+}
+
+/* A request of valgrind's is an instruction sequence that does nothing anywhere else. */
+WF_FACE_CODE static uint64_t ask_valgrind(uint64_t request, uint64_t a, uint64_t b)
+{
+	const volatile uint64_t args[6] = { request, a, b };
+	uint64_t answer = 0;
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
+			 "xchgq %%rbx, %%rbx"
+			 : "+d"(answer)
+			 : "a"(args)
+			 : "cc", "memory", "rdi");
+	return answer;
+}
+
+WF_FACE_CODE bool wf_watched_is_any(void)
+{
+	return __sanitizer_start_switch_fiber || __tsan_switch_to_fiber;
+}
+
+WF_FACE_CODE void wf_watched_init(struct wf_watched *w, const void *low, size_t bytes)
+{
+	*w = (struct wf_watched){ .low = low, .bytes = bytes };
+	w->valgrind_id = ask_valgrind(STACK_REGISTER, (uint64_t)low, (uint64_t)low + bytes);
+	if (__asan_unpoison_memory_region)
+		__asan_unpoison_memory_region(low, bytes);
+	if (__tsan_create_fiber)
+		w->thread = __tsan_create_fiber(0);
+}
+
+WF_FACE_CODE void wf_watched_adopt(struct wf_watched *w, const void *low, size_t bytes)
+{
+	*w = (struct wf_watched){ .low = low, .bytes = bytes };
+	if (__tsan_get_current_fiber)
+		w->thread = __tsan_get_current_fiber();
+}
+
+WF_FACE_CODE void wf_watched_done(struct wf_watched *w)
+{
+	if (__tsan_destroy_fiber)
+		__tsan_destroy_fiber(w->thread);
+	(void)ask_valgrind(STACK_DEREGISTER, w->valgrind_id, 0);
+}
+
+WF_FACE_CODE void wf_watched_leave(struct wf_watched *self, const struct wf_watched *to,
+				   bool is_last)
+{
+	if (__sanitizer_start_switch_fiber)
+		__sanitizer_start_switch_fiber(is_last ? NULL : &self->fake, to->low, to->bytes);
+	if (__tsan_switch_to_fiber)
+		__tsan_switch_to_fiber(to->thread, 0);
+}
+
+WF_FACE_CODE void wf_watched_arrive(struct wf_watched *self, bool is_first)
+{
+	if (__sanitizer_finish_switch_fiber)
+		__sanitizer_finish_switch_fiber(is_first ? NULL : self->fake, NULL, NULL);
+}
+
+WF_FACE_CODE void wf_watched_tell_release(void *at)
+{
+	__tsan_release(at);
+}
+
+WF_FACE_CODE void wf_watched_tell_acquire(void *at)
+{
+	__tsan_acquire(at);
+}
