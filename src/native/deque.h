@@ -64,8 +64,8 @@ WF_INLINE struct weft_task *wf_deque_pop(struct wf_deque *d)
 	int64_t top;
 
 	wf_store_relaxed(&d->bottom, b);
-	wf_fence_seq_cst(
-		&d->bottom); /* that store before the load of top; pairs with wf_deque_steal() */
+	/* That store before the load of top; pairs with wf_deque_steal(). */
+	wf_fence_seq_cst(&d->bottom);
 	top = wf_load_relaxed(&d->top);
 	if (WF_LIKELY(top < b))
 		return wf_load_relaxed(&d->ring->slots[b & d->ring->mask]);
