@@ -293,20 +293,7 @@ for nr in itertools.count():
         self.assertEqual(len(self.folders()), 1)
 
     def test_hundred_crashes_leave_nothing(self):
-        p = self.start("--max", "1000/1h", "--delay", "1ms..1ms", "--keep", "3", "--", WATCHED, "kill")
-        fds = []
-        for nr in range(100):
-            self.next_event(p, "SIGKILL")
-            if nr in (9, 98):
-                # Between two lines it has one child at most, and the pipes of none.
-                wait_until(lambda: len(os.listdir(f"/proc/{p.pid}/fd")) <= (fds or [1000])[0], "few descriptors")
-                fds.append(len(os.listdir(f"/proc/{p.pid}/fd")))
-                with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
-                    self.assertLessEqual(len(f.read().split()), 1)
-        p.terminate()
-        self.end(p)
-        self.assertLessEqual(fds[1], fds[0])
-        self.assertEqual(len(self.folders()), 3)
+        self.check_crashes(100, "kill")
 
     def test_foreign_things_in_the_folder_stay(self):
         base = os.path.join(self.dir, "weft-watch")

@@ -98,6 +98,37 @@ class WatchTest(unittest.TestCase):
                 return line
         self.fail(f"no line with {word!r}")
 
+    def check_crashes(self, nr, how):
+        """They leave no process, descriptor or file beyond the folders that are kept, and no memory."""
+        p = self.start("--max", "1000/1h", "--delay", "1ms..1ms", "--keep", "3", "--", WATCHED, how)
+        fds, pages = [], []
+        for i in range(nr):
+            self.next_event(p, "SIG")
+            if i in (9, nr - 2):
+                # Between two lines it has one child at most, and the pipes of none.
+                wait_until(lambda: len(os.listdir(f"/proc/{p.pid}/fd")) <= (fds or [1000])[0], "few descriptors")
+                fds.append(len(os.listdir(f"/proc/{p.pid}/fd")))
+                with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+                    self.assertLessEqual(len(f.read().split()), 1)
+                with open(f"/proc/{p.pid}/statm") as f:
+                    pages.append(int(f.read().split()[1]))
+        p.terminate()
+        self.end(p)
+        self.assertLessEqual(fds[1], fds[0])
+        self.assertLessEqual(pages[1], pages[0] + 64)
+        self.assertEqual(len(self.folders()), 3)
+        for folder in self.folders():
+            self.assertLessEqual(len(os.listdir(os.path.join(self.dir, "weft-watch", folder))), 5)
+        self.assertEqual(os.listdir(self.dir), ["weft-watch"])
+        self.assertEqual([pid for pid in filter(str.isdigit, os.listdir("/proc")) if self.is_here(pid)], [])
+
+    def is_here(self, pid):
+        """Does it live, in the folder of this case?"""
+        try:
+            return is_alive(pid) and os.readlink(f"/proc/{pid}/cwd") == self.dir
+        except OSError:
+            return False
+
 
 class TapResult(unittest.TestResult):
     def say(self, ok, test, rest=""):
@@ -117,8 +148,9 @@ class TapResult(unittest.TestResult):
 def main(*cases):
     load = unittest.defaultTestLoader.loadTestsFromTestCase
     only = sys.argv[3:]
-    tests = unittest.TestSuite(t for case in cases for t in load(case) if not only or any(part in t.id() for part in only))
-    print(f"1..{tests.countTestCases()}", flush=True)
+    tests = [t for case in cases for t in load(case) if not only or any(part in t.id() for part in only)]
+    print(f"1..{len(tests)}", flush=True)
     result = TapResult()
-    tests.run(result)
+    for test in tests:
+        test.run(result)
     return not result.wasSuccessful()
