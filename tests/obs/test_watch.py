@@ -379,6 +379,15 @@ for nr in itertools.count():
                 (125, ["--pid", "4194304", "--", "true"], "No such process"),
                 (125, ["--pid", "1", "--hook", "x", "--", "true"], "--hook"),
                 (125, ["--pid", "1"], "which command"),
+                (125, ["--process", "", "--", "true"], "without folders"),
+                (125, ["--process", "/bin/sh", "--", "true"], "without folders"),
+                (125, ["--process", "x" * 256, "--", "true"], "without folders"),
+                (125, ["--process", "x", "--pid", "1", "--", "true"], "not both"),
+                (125, ["--process", "x"], "which command"),
+                (125, ["--process", "x", "--hook", "y", "--", "true"], "--hook"),
+                (125, ["--process", "x", "--on-stall", "1s=restart", "--", "true"], "there is --process"),
+                (125, ["--process", "x", "--on", "ends", "--", "true"], "exit,stall"),
+                (127, ["--process", "x", "--", "no-such-program-here"], "no-such-program-here"),
                 (125, ["--frob"], "--frob")):
             with self.subTest(args):
                 rc, out, err = self.watch(*args)

@@ -16,13 +16,6 @@
 
 #include "cmd.h"
 
-static bool is_over(int pidfd)
-{
-	struct pollfd p = { .fd = pidfd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
-}
-
 /* Until it ends, we are told to end, or the deadline. */
 static void wait_for_end(struct wf_watch *w, int pidfd, int64_t deadline)
 {
@@ -57,9 +50,9 @@ int wf_watch_foreign(struct wf_watch *w)
 	}
 	w->started_at = wf_watch_now();
 	wf_watch_stall_reset(w);
-	while (!w->is_ending && !is_over(pidfd)) {
+	while (!w->is_ending && !wf_watch_ended(pidfd)) {
 		wait_for_end(w, pidfd, wf_watch_stall_due(w));
-		if (w->is_ending || is_over(pidfd) ||
+		if (w->is_ending || wf_watch_ended(pidfd) ||
 		    !wf_watch_stall_look(w, w->foreign, why, sizeof(why)))
 			continue;
 		e.kind = "stall";

@@ -46,7 +46,8 @@ bool wf_watch_begin(struct wf_watch *w)
 	w->err_in = ends[0];
 	w->err_out = ends[1];
 	w->kill_at = WF_WATCH_NEVER;
-	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+	/* What a hook of --process leaves behind is nobody's child, and goes on. */
+	return w->process || prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
 void wf_watch_restore(const struct wf_watch *w)
@@ -160,10 +161,13 @@ static int milliseconds_until(int64_t deadline)
  */
 void wf_watch_round(struct wf_watch *w, int64_t deadline)
 {
-	struct pollfd p[5] = {
-		{ .fd = w->signals, .events = POLLIN }, { .fd = w->err_in, .events = POLLIN },
-		{ .fd = -1, .events = POLLOUT },        { .fd = w->door, .events = POLLIN },
+	struct pollfd p[6] = {
+		{ .fd = w->signals, .events = POLLIN },
+		{ .fd = w->err_in, .events = POLLIN },
+		{ .fd = -1, .events = POLLOUT },
+		{ .fd = w->door, .events = POLLIN },
 		{ .fd = w->notify, .events = POLLIN },
+		{ .fd = w->names ? w->names->wake : -1, .events = POLLIN },
 	};
 	int64_t until = w->kill_at < deadline ? w->kill_at : deadline;
 	uint64_t nr;
@@ -172,9 +176,11 @@ void wf_watch_round(struct wf_watch *w, int64_t deadline)
 		p[1].fd = -1;
 		p[2].fd = STDERR_FILENO;
 	}
-	(void)poll(p, 5, milliseconds_until(until));
+	(void)poll(p, 6, milliseconds_until(until));
 	/* Before the reaping: once a sender is gone nobody knows whose child it was. */
 	wf_watch_notify_pass(w);
+	if (w->names)
+		wf_watch_names_take(w->names);
 	take_signals(w);
 	if (p[1].fd >= 0 && (p[1].revents & POLLIN) && may_write_err(w))
 		(void)copy_err(w);

@@ -24,6 +24,7 @@
 static const char watch_help[] =
 	"Usage: weft watch [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
 	"       weft watch --pid PID [--on exit,stall] [OPTION]... -- HOOK [ARGUMENT]...\n"
+	"       weft watch --process NAME [--on exit,stall] [OPTION]... -- HOOK [ARGUMENT]...\n"
 	"\n"
 	"Runs PROGRAM under weft, starts it again when it dies, and keeps in a folder what it was doing when\n"
 	"it died or stalled. It ends when PROGRAM ends with 0, and when it is told to by SIGTERM.\n"
@@ -41,13 +42,16 @@ static const char watch_help[] =
 	"  --grace TIME       between SIGTERM and SIGKILL (default: 10s)\n"
 	"  --name NAME        what to call the program (default: its file name)\n"
 	"  --pid PID          watch this process instead, until it ends; HOOK is run at its events\n"
+	"  --process NAME     watch all processes instead whose program's file or command has this name, now and\n"
+	"                     later, up to 900 at once, until SIGTERM; HOOK is run at the events of each\n"
 	"  --on exit,stall    run HOOK at which of them (default: both)\n"
 	"  --help             show this text\n"
 	"\n"
 	"A TIME is a number with ms, s, m or h behind it.\n"
 	"\n"
-	"Exit status: that of PROGRAM, 128 + N if signal N ended it; with --pid 0; 125 if weft refuses or\n"
-	"fails, 126 if PROGRAM cannot be executed, 127 if it is not found.\n";
+	"Exit status: that of PROGRAM, 128 + N if signal N ended it; with --pid 0; with --process 128 + N if\n"
+	"signal N told it to end; 125 if weft refuses or fails, 126 if PROGRAM cannot be executed, 127 if it\n"
+	"is not found.\n";
 
 static int refuse(const char *option, const char *wants, const char *got)
 {
@@ -142,12 +146,23 @@ static int take_name(struct wf_watch *w, const char *text)
 	return 0;
 }
 
+/* As the kernel knows programs: by the name of their file, which has no slash. */
+static int take_process(struct wf_watch *w, const char *text)
+{
+	if (!*text || strlen(text) > NAME_MAX || strchr(text, '/'))
+		return refuse("--process", "the name of a program's file, without folders", text);
+	w->process = text;
+	return 0;
+}
+
 /* The file name of the program, as far as it can be part of a folder's. */
 static void make_name(struct wf_watch *w)
 {
 	const char *slash = strrchr(w->command[0], '/');
 
-	if (w->foreign)
+	if (w->process)
+		snprintf(w->name, sizeof(w->name), "%s", w->process);
+	else if (w->foreign)
 		snprintf(w->name, sizeof(w->name), "pid");
 	else
 		snprintf(w->name, sizeof(w->name), "%s", slash ? slash + 1 : w->command[0]);
@@ -185,6 +200,8 @@ static int take_option(struct wf_watch *w, int option)
 			       : refuse("--grace", "a time, such as 10s", optarg);
 	case 'n':
 		return take_name(w, optarg);
+	case 'P':
+		return take_process(w, optarg);
 	case 'p':
 		return wf_numbers_parse(optarg, 1, PID_MAX, &w->foreign)
 			       ? 0
@@ -194,22 +211,30 @@ static int take_option(struct wf_watch *w, int option)
 	}
 }
 
-/* What does not go together. */
+/* Which options do not go together. */
 static int check(const struct wf_watch *w, bool has_on)
 {
-	const char *what = w->foreign ? w->hook             ? "--hook"
-					: w->stall_restarts ? "--on-stall TIME=restart"
-							    : NULL
-			   : has_on   ? "--on"
-				      : NULL;
+	bool is_foreign = w->process || w->foreign;
+	const char *wrong = is_foreign ? w->hook             ? "--hook"
+					 : w->stall_restarts ? "--on-stall TIME=restart"
+							     : NULL
+			    : has_on   ? "--on"
+				       : NULL;
 
-	if (!w->command[0])
-		wf_cmd_error(w->foreign ? "watch: which command is to be run? see 'weft help watch'"
+	if (w->process && w->foreign)
+		wf_cmd_error("watch: --pid or --process, not both; see 'weft help watch'");
+	else if (!w->command[0])
+		wf_cmd_error(is_foreign ? "watch: which command is to be run? see 'weft help watch'"
 					: "watch: which program? see 'weft help watch'");
-	else if (what)
-		wf_cmd_error("watch: %s is for %s; see 'weft help watch'", what,
-			     w->foreign ? "a program that we start, and there is --pid" : "--pid");
-	return !w->command[0] || what ? WF_EXIT_REFUSED : 0;
+	else if (wrong && is_foreign)
+		wf_cmd_error("watch: %s is for a program that we start, and there is %s; see 'weft "
+			     "help watch'",
+			     wrong, w->process ? "--process" : "--pid");
+	else if (wrong)
+		wf_cmd_error("watch: %s is for --pid and --process; see 'weft help watch'", wrong);
+	else
+		return 0;
+	return WF_EXIT_REFUSED;
 }
 
 static int parse_options(int argc, char **argv, struct wf_watch *w, bool *out_help)
@@ -224,6 +249,7 @@ static int parse_options(int argc, char **argv, struct wf_watch *w, bool *out_he
 		{ "grace", required_argument, NULL, 'g' },
 		{ "name", required_argument, NULL, 'n' },
 		{ "pid", required_argument, NULL, 'p' },
+		{ "process", required_argument, NULL, 'P' },
 		{ "on", required_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -245,7 +271,10 @@ static int parse_options(int argc, char **argv, struct wf_watch *w, bool *out_he
 			return ret;
 	}
 	w->command = argv + optind;
-	return check(w, has_on);
+	ret = check(w, has_on);
+	if (w->process)
+		w->foreign = -1;
+	return ret;
 }
 
 static int find_program(const char *name)
@@ -300,7 +329,9 @@ static int watch_main(int argc, char **argv)
 		wf_watch_door_open(&w);
 		wf_watch_notify_open(&w);
 	}
-	return w.foreign ? wf_watch_foreign(&w) : wf_watch_supervise(&w);
+	return w.process   ? wf_watch_by_name(&w)
+	       : w.foreign ? wf_watch_foreign(&w)
+			   : wf_watch_supervise(&w);
 }
 
 const struct wf_cmd wf_watch_cmd = {

@@ -2,7 +2,8 @@
 /*
  * `weft watch`: restarts a program that dies, and keeps the picture of the moment of its death or stall.
  *
- * Files: watch.c (options), supervise.c (the child's life), foreign.c (--pid), stall.c (the look from outside), folder.c (what
+ * Files: watch.c (options), supervise.c (the child's life), foreign.c (--pid), by_name.c (--process), names.c (its
+ * processes), connector.c (the kernel's news of them), ended.c (how one has ended), stall.c (the look from outside), folder.c (what
  * is kept), save.c (what is written there), helper.c (processes of ours, and signals),
  * door.c (a program that says that it dies), notify.c (what it tells its service manager), clock.c (time), family.c (which
  * processes are ours).
@@ -24,6 +25,8 @@
 #define WF_WATCH_NEVER INT64_MAX
 #define WF_WATCH_TAIL_BYTES (64u << 10) /* of standard error that are kept */
 #define WF_WATCH_RESTARTS_MAX 1000
+#define WF_WATCH_NAMED_MAX 900 /* of --process: they fit in the customary 1,024 descriptors */
+#define WF_WATCH_NAMED_PAUSE WF_WATCH_S /* from a process's start to the word that it has ended */
 
 struct sockaddr_un;
 
@@ -44,12 +47,55 @@ struct wf_watch_stall {
 	bool is_told;
 };
 
+/* A process of --process. */
+struct wf_watch_process {
+	pid_t pid;
+	int pidfd;
+	bool is_dropped; /* told, or another program by now */
+	int64_t seen_at;
+	int64_t over_at; /* WF_WATCH_NEVER: it lives */
+	int status;
+	bool has_status;
+	int64_t told_at; /* by the connector; 0: not yet */
+	int told_status;
+	struct wf_watch_stall stall;
+	int64_t look_from; /* for the first time; 0: that was done */
+};
+
+struct wf_watch_names {
+	const char *name;
+	int wake;             /* an epoll set: something is to be taken */
+	int timer, connector; /* -1: there is none, and the timer says each second when to look */
+	const char *why_looking;
+	int64_t looked_at;
+	bool has_lost; /* messages, since the last look */
+	unsigned nr_lost;
+	struct wf_watch_process processes[WF_WATCH_NAMED_MAX];
+	size_t nr, max;
+	bool is_full; /* some are not held */
+};
+
+/* News of a process. */
+enum wf_watch_news_kind {
+	WF_WATCH_NEWS_LOST, /* some of them, of whatever process */
+	WF_WATCH_NEWS_EXEC,
+	WF_WATCH_NEWS_CHANGED, /* it is there, or has another name */
+	WF_WATCH_NEWS_EXIT,
+};
+
+struct wf_watch_news {
+	enum wf_watch_news_kind kind;
+	pid_t pid;
+	int status; /* of an exit, as wait() says it */
+};
+
 struct wf_watch {
 	/* options */
 	char name[64];
-	char **command; /* or the hook of --pid */
+	char **command; /* or the hook of --pid and --process */
 	const char *dir, *hook;
-	pid_t foreign; /* --pid; 0: none */
+	pid_t foreign;       /* --pid; -1: --process; 0: a child of ours */
+	const char *process; /* --process; NULL: none */
 	bool tells_exit, tells_stall;
 	int max, keep;
 	int64_t max_within_ns, delay_ns, delay_max_ns, grace_ns;
@@ -77,6 +123,7 @@ struct wf_watch {
 	int ended_by;        /* the signal that told us */
 	unsigned restarts;   /* so far */
 	struct wf_watch_stall stall;
+	struct wf_watch_names *names; /* NULL: without --process */
 	/* the door */
 	struct wf_lastword_page *page; /* NULL: there is none */
 	int door;                      /* an eventfd: somebody is at it; -1: none */
@@ -112,6 +159,39 @@ const char *wf_watch_span(char out[32], int64_t ns);
 
 /* Is it a child of ours, or below one? A process that has lost its parent is below us only while we take orphans in. */
 bool wf_watch_is_ours(pid_t pid);
+
+/* --- ended.c --- */
+
+/* Has the process ended? It may not have been waited for. */
+bool wf_watch_ended(int pidfd);
+/* Is its number still its own? */
+bool wf_watch_ended_is_there(int pidfd);
+/* How it has ended, as wait() says it. False: that cannot be known, or not yet. */
+bool wf_watch_ended_status(int pidfd, pid_t pid, int *out);
+
+/* --- connector.c --- */
+
+/* A socket that can be read when there are news; -1: there are none here, and why. */
+int wf_watch_connector_open(const char **why);
+void wf_watch_connector_close(int fd);
+/* False: there are no more now. */
+bool wf_watch_connector_next(int fd, struct wf_watch_news *out);
+
+/* --- names.c --- */
+
+/* False, and errno: it cannot be. */
+bool wf_watch_names_open(struct wf_watch *w);
+void wf_watch_names_close(struct wf_watch_names *n);
+/* Note what has happened. */
+void wf_watch_names_take(struct wf_watch_names *n);
+/* Look at all processes. False: /proc is not there. */
+bool wf_watch_names_look(struct wf_watch_names *n);
+/* When its end is to be told; WF_WATCH_NEVER: not yet. */
+int64_t wf_watch_names_due(const struct wf_watch_process *p);
+/* False: nobody knows. */
+bool wf_watch_names_status(struct wf_watch_process *p, int *out);
+/* Forget those that were dropped. */
+void wf_watch_names_tidy(struct wf_watch_names *n);
 
 /* --- helper.c --- */
 
@@ -191,9 +271,10 @@ void wf_watch_notify_pass(const struct wf_watch *w);
 /* The next program takes its time to say that itself. */
 void wf_watch_notify_alive(const struct wf_watch *w);
 
-/* --- supervise.c, foreign.c --- */
+/* --- supervise.c, foreign.c, by_name.c --- */
 
 int wf_watch_supervise(struct wf_watch *w);
 int wf_watch_foreign(struct wf_watch *w);
+int wf_watch_by_name(struct wf_watch *w);
 
 #endif
