@@ -547,10 +547,11 @@ static void *ends_main_by_exit(void *arg)
 TEST(a_process_whose_main_thread_exits_ends)
 {
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid;
 
 	if (!CHILDREN_WORK)
 		SKIP("a child of ThreadSanitizer's makes no threads");
+	pid = fork();
 	if (pid == 0) {
 		struct fib f = { 14, 0 };
 
