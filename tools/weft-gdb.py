@@ -232,13 +232,25 @@ class Thread:
         if self.kernel_tid:
             return line + f"{self.state} on kernel thread {self.kernel_tid}"
         if self.state in ("parked", "parking"):
-            what = hex(self.what) if self.wait == "futex" else str(self.what)
+            what = hex(self.what) if self.wait in ("futex", "event") else str(self.what)
             if self.wait == "sleep":
                 return line + f"{self.state}, sleeps"
+            if self.wait in ("recv", "send"):
+                return line + f"{self.state}, {'receives from' if self.wait == 'recv' else 'sends to'} {self.channel()}"
             if self.wait == "signal":
                 what = ""
+            if self.wait == "select":
+                what = f"over {what}"
             return (line + f"{self.state}, waits for {self.wait} {what}").rstrip()
         return line + self.state + (", preempted" if self.is_preempted else "")
+
+    def channel(self):
+        """That it waits for. Its name is the program's memory, and may be anything, or nowhere."""
+        try:
+            name = self.rt.field(self.what, "wf_chan.name")
+            return "channel " + (text(read(name, 64)) if name else hex(self.what))
+        except gdb.error:
+            return f"channel {hex(self.what)}"
 
     def is_at_futex(self):
         return self.state == "parked" and self.wait == "futex" and self.what != 0

@@ -9,7 +9,10 @@
 #define WEFT_WEFT_H
 
 #include <weft/base.h>
+#include <weft/chan.h>
+#include <weft/event.h>
 #include <weft/fiber.h>
+#include <weft/select.h>
 #include <weft/task.h>
 #include <weft/thread.h>
 

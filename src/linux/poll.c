@@ -24,19 +24,6 @@ static long look(struct pollfd *fds, uint32_t nr)
 	return ret;
 }
 
-static uint32_t epoll_events(uint32_t events)
-{
-	uint32_t out = 0;
-
-	if (events & (POLLIN | POLLRDNORM | POLLRDBAND | POLLMSG | POLLRDHUP))
-		out |= EPOLLIN;
-	if (events & (POLLOUT | POLLWRNORM | POLLWRBAND))
-		out |= EPOLLOUT;
-	if (events & (POLLPRI | POLLRDBAND))
-		out |= EPOLLPRI;
-	return out;
-}
-
 /* How many slots were filled, or -EFAULT. */
 static long fill_slots(struct lx_poll_slot *slots, const struct pollfd *fds, uint32_t nr)
 {
@@ -51,7 +38,7 @@ static long fill_slots(struct lx_poll_slot *slots, const struct pollfd *fds, uin
 		for (uint32_t i = 0; i < n; i++)
 			if (some[i].fd >= 0)
 				lx_poll_slot_init(&slots[filled++], some[i].fd,
-						  epoll_events((uint16_t)some[i].events), false);
+						  lx_poll_events((uint16_t)some[i].events), false);
 	}
 	return filled;
 }

@@ -31,12 +31,20 @@
 
 #include <linux/eventpoll.h>
 #include <linux/personality.h>
+#include <linux/poll.h>
 
-/*
- * A descriptor that the poller does not take (no memory, epoll sets nested too deep, a number
- * beyond our table) cannot wake us: look for ourselves this often.
- */
-#define LOOK_AGAIN_NS (10 * WF_MS)
+uint32_t lx_poll_events(uint32_t events)
+{
+	uint32_t out = 0;
+
+	if (events & (POLLIN | POLLRDNORM | POLLRDBAND | POLLMSG | POLLRDHUP))
+		out |= EPOLLIN;
+	if (events & (POLLOUT | POLLWRNORM | POLLWRBAND))
+		out |= EPOLLOUT;
+	if (events & (POLLPRI | POLLRDBAND))
+		out |= EPOLLPRI;
+	return out;
+}
 
 void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive)
 {
@@ -69,20 +77,26 @@ static bool is_refused(const struct lx_poll_slot *slot, int ret)
 	return ret < 0 && ret != -EBADF;
 }
 
-/* In state PARKING. EVENT: one has moved since it was armed. Dequeue the first *out_nr again. */
-static enum wf_reason enqueue_all(struct lx_poll_slot *slots, uint32_t nr, uint32_t *out_nr,
-				  bool *out_refused)
+bool lx_poll_enqueue(struct lx_poll_slot *slots, uint32_t nr, uint32_t *out_nr, bool *out_refused)
 {
+	*out_nr = 0;
+	*out_refused = false;
 	for (uint32_t i = 0; i < nr; i++) {
 		int ret = wf_fd_enqueue(&slots[i].waiter, slots[i].seq, NULL);
 
 		*out_nr = i + 1;
 		if (ret > 0)
-			return WF_WAKE_EVENT;
+			return true;
 		if (is_refused(&slots[i], ret))
 			*out_refused = true;
 	}
-	return WF_WAKE_NONE;
+	return false;
+}
+
+void lx_poll_dequeue(struct lx_poll_slot *slots, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		wf_fd_dequeue(&slots[i].waiter);
 }
 
 long lx_poll_in_kernel(long nr, long args[6], int time_arg, int64_t deadline)
@@ -103,23 +117,23 @@ long lx_poll_in_kernel(long nr, long args[6], int time_arg, int64_t deadline)
 enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
-	uint32_t nr_enqueued = 0;
-	bool has_refused = false;
+	uint32_t nr_enqueued;
+	bool has_refused;
 	int64_t until = deadline;
-	enum wf_reason reason;
+	enum wf_reason reason = WF_WAKE_NONE;
 
 	wf_park_begin(WF_INTR, WF_WAIT_POLL, nr);
-	reason = enqueue_all(slots, nr, &nr_enqueued, &has_refused);
+	if (lx_poll_enqueue(slots, nr, &nr_enqueued, &has_refused))
+		reason = WF_WAKE_EVENT;
 	if (has_refused)
-		until = WF_MIN(deadline, wf_now() + LOOK_AGAIN_NS);
+		until = WF_MIN(deadline, wf_now() + LX_POLL_LOOK_AGAIN_NS);
 	if (reason == WF_WAKE_NONE && lx_signal_is_waiting(self))
 		reason = WF_WAKE_INTERRUPTED;
 	if (reason == WF_WAKE_NONE)
 		reason = wf_park(until);
 	else
 		(void)wf_park_abort(); /* whatever came first: the caller looks */
-	for (uint32_t i = 0; i < nr_enqueued; i++)
-		wf_fd_dequeue(&slots[i].waiter);
+	lx_poll_dequeue(slots, nr_enqueued);
 	return reason == WF_WAKE_TIMEOUT && until < deadline ? WF_WAKE_EVENT : reason;
 }
 

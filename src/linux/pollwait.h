@@ -2,7 +2,7 @@
 /*
  * Waiting for any of several descriptors; see pollwait.c.
  *
- * Called by: poll.c, select.c, epoll.c; masked.c for the mask.
+ * Called by: poll.c, select.c, epoll.c, native/select.c; masked.c for the mask.
  */
 #ifndef WF_LINUX_POLLWAIT_H
 #define WF_LINUX_POLLWAIT_H
@@ -16,6 +16,8 @@ struct lx_poll_slot {
 	uint32_t seq; /* (o) events seen on it before we looked */
 };
 
+/* What of EPOLLIN, EPOLLOUT, EPOLLPRI tells of poll()'s events. */
+uint32_t lx_poll_events(uint32_t events);
 /* events: EPOLLIN, EPOLLOUT, EPOLLPRI; errors and hang-ups always count. */
 void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive);
 
@@ -26,6 +28,15 @@ void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr);
  * signal interrupts (INTERRUPTED: look, then ask lx_signal_is_wanted()).
  */
 WF_PARKS enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t deadline);
+
+/*
+ * The same in parts, for waits that other things end, too; in state PARKING. True: one has moved since it was armed. In any
+ * case the first *out_nr are to be dequeued again. *out_refused: the poller does not take one of them (no memory, epoll sets
+ * nested too deep, a number beyond our table), which cannot wake us: look for ourselves so often.
+ */
+bool lx_poll_enqueue(struct lx_poll_slot *slots, uint32_t nr, uint32_t *out_nr, bool *out_refused);
+void lx_poll_dequeue(struct lx_poll_slot *slots, uint32_t nr);
+#define LX_POLL_LOOK_AGAIN_NS (10 * WF_MS)
 
 /*
  * For who has a table of descriptors of its own, of which the poller knows nothing: the real call, with the time that is

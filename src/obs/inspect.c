@@ -6,6 +6,7 @@
 #include "arch/arch.h"
 #include "linux/abi.h"
 #include "sched/runtime.h"
+#include "sync/chan.h"
 
 #define FIELD(type, member)                                                                        \
 	{                                                                                          \
@@ -105,6 +106,11 @@ static const struct wf_inspect_field fields[] = {
 	  (uint32_t)(offsetof(struct lx_process, shared) + offsetof(struct lx_pending, set)),
 	  (uint32_t)sizeof(uint64_t) },
 
+	SIZE(wf_chan),
+	FIELD(wf_chan, name),
+	FIELD(wf_chan, capacity),
+	FIELD(wf_chan, count),
+
 	SIZE(wf_trace_ring),
 	FIELD(wf_trace_ring, next),
 	FIELD(wf_trace_ring, events),
@@ -160,6 +166,10 @@ static const struct wf_inspect_value values[] = {
 	WAIT(WF_WAIT_CALL, "call"),
 	WAIT(WF_WAIT_CHILD, "child"),
 	WAIT(WF_WAIT_UNUSED, "unused"),
+	WAIT(WF_WAIT_EVENT, "event"),
+	WAIT(WF_WAIT_RECV, "recv"),
+	WAIT(WF_WAIT_SEND, "send"),
+	WAIT(WF_WAIT_SELECT, "select"),
 
 #define WF_EVENT(number, name, text) { "event", name, WF_EV_##number },
 	WF_EVENTS
@@ -181,7 +191,7 @@ static const struct wf_inspect_value values[] = {
 	  WF_RED_ZONE + sizeof(struct wf_frame) - offsetof(struct wf_frame, next) },
 };
 
-_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 9 && WF_WAKE_NR == 4, "name the new values above");
+_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 13 && WF_WAKE_NR == 4, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
 	{ "wf_runtime", &wf_rt },

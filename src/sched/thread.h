@@ -69,6 +69,10 @@ enum wf_wait {
 	WF_WAIT_CALL,   /* a real call in the kernel; what: number */
 	WF_WAIT_CHILD,  /* what: as the first argument of wait4(), or of waitid() */
 	WF_WAIT_UNUSED, /* for another function: to the program it has ended */
+	WF_WAIT_EVENT,  /* what: address of a struct wf_sync_event */
+	WF_WAIT_RECV,   /* what: address of a struct wf_chan */
+	WF_WAIT_SEND,   /* the same */
+	WF_WAIT_SELECT, /* what: number of operations */
 	WF_WAIT_NR
 };
 

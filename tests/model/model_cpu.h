@@ -49,6 +49,8 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 #define wf_arch_sigreturn model_arch_sigreturn
 #define wf_arch_sigreturn_check model_arch_sigreturn_check
 #define wf_arch_sigreturn_end model_arch_sigreturn_end
+#define wf_arch_get_base model_arch_get_base
+#define wf_arch_set_base model_arch_set_base
 #define wf_arch_set_self model_arch_set_self
 #define wf_arch_set_tls model_arch_set_tls
 #define wf_arch_get_tls model_arch_get_tls

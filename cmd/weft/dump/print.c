@@ -143,6 +143,10 @@ static void print_wait(const struct wf_wait_text *w, bool is_one)
 		printf(" wait for the ends of threads");
 	else if (strcmp(w->kind, "join") == 0)
 		printf(w->owner ? " waits for the %s" : " waits for the end of a thread, %s", text);
+	else if (strcmp(w->kind, "recv") == 0)
+		printf(is_one ? " receives from %s" : " receive from channels", text);
+	else if (strcmp(w->kind, "send") == 0)
+		printf(is_one ? " sends to %s" : " send to channels", text);
 	else if (is_one)
 		printf(" waits for %s%s%s", w->kind, text[0] ? " " : "", text);
 	else

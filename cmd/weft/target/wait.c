@@ -413,6 +413,23 @@ static void describe_signals(uint64_t set, char *out, size_t bytes)
 	}
 }
 
+/* "channel jobs, 3 of 8 items". The name is the program's memory, and may be anything. */
+static void describe_channel(struct wf_waits *w, uint64_t address, char *out, size_t bytes)
+{
+	char name[64], number[32], items[64] = "";
+	uint64_t name_at = wf_layout_fetch(w->layout, w->target, address, WF_L_CHAN_NAME);
+	uint64_t count = wf_layout_fetch(w->layout, w->target, address, WF_L_CHAN_COUNT);
+	uint64_t capacity = wf_layout_fetch(w->layout, w->target, address, WF_L_CHAN_CAPACITY);
+	size_t len = name_at ? wf_target_read_some(w->target, name_at, name, sizeof(name) - 1) : 0;
+
+	name[len] = '\0';
+	snprintf(number, sizeof(number), "at %#llx", (unsigned long long)address);
+	if (capacity)
+		snprintf(items, sizeof(items), ", %llu of %llu items", (unsigned long long)count,
+			 (unsigned long long)capacity);
+	snprintf(out, bytes, "channel %s%s", name[0] ? name : number, items);
+}
+
 bool wf_waits_is_waiting(const struct wf_layout *l, const struct wf_dump_thread *d)
 {
 	return d->is_direct || d->state == l->parked || d->state == l->parking ||
@@ -436,6 +453,13 @@ void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struc
 		snprintf(out->what, sizeof(out->what), text[0] ? "%d (%s)" : "%d%s", out->fd, text);
 	} else if (strcmp(kind, "poll") == 0) {
 		snprintf(out->what, sizeof(out->what), "%llu descriptors",
+			 (unsigned long long)d->wait_what);
+	} else if (strcmp(kind, "event") == 0) {
+		say_address(w, d->wait_what, out->what, sizeof(out->what));
+	} else if (strcmp(kind, "recv") == 0 || strcmp(kind, "send") == 0) {
+		describe_channel(w, d->wait_what, out->what, sizeof(out->what));
+	} else if (strcmp(kind, "select") == 0) {
+		snprintf(out->what, sizeof(out->what), "over %llu",
 			 (unsigned long long)d->wait_what);
 	} else if (strcmp(kind, "child") == 0) {
 		snprintf(out->what, sizeof(out->what), "%d", (int)d->wait_what);
