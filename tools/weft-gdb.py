@@ -180,7 +180,7 @@ class Runtime:
             raw = read(slots + first * nr_bytes, min(nr - first, at_once) * nr_bytes)
             for at in range(0, len(raw), nr_bytes):
                 t = Thread(self, slots + first * nr_bytes + at, raw[at:at + nr_bytes])
-                if t.state not in ("free", "dead"):
+                if t.state not in ("free", "dead") and (t.state, t.wait) != ("parked", "unused"):
                     yield t
 
     def thread(self, tid):

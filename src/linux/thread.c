@@ -216,7 +216,7 @@ WF_NORETURN static void end_process(int status)
 		(void)sys1(__NR_exit_group, status);
 }
 
-/* The flag before the look at the hook: pairs with wf_shell_may_rest(). */
+/* The flag before the look at the hook: pairs with wf_shell_give(). */
 static void end_main(void)
 {
 	void (*hook)(void);

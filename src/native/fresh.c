@@ -11,6 +11,7 @@
  */
 #include "native/fresh.h"
 #include "gate/modules.h"
+#include "native/glibc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,9 +49,6 @@ static struct {
 static size_t last_module; /* (c) of those that the program was started with; 0: not known */
 static uint32_t
 	seen_changes; /* (a) of the loader's lists, when there were no others with thread-local variables */
-
-extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
-extern void *__dso_handle WF_HIDDEN;
 
 /* --- modules --- */
 

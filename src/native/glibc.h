@@ -8,10 +8,17 @@
 #ifndef WF_NATIVE_GLIBC_H
 #define WF_NATIVE_GLIBC_H
 
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+#pragma weak __cxa_thread_atexit_impl
+#pragma weak __register_atfork           /* pthread_atfork() */
 #pragma weak __sysconf                   /* PTHREAD_STACK_MIN */
 #pragma weak __pthread_register_cancel   /* pthread_cleanup_push() */
 #pragma weak __pthread_unregister_cancel /* pthread_cleanup_pop() */
 #pragma weak __pthread_unwind_next
+#pragma weak gnu_get_libc_version
 #pragma weak pthread_clockjoin_np
 #pragma weak pthread_getname_np
 

@@ -74,9 +74,12 @@ void wf_shell_give(struct wf_thread *self, struct weft_thread *t)
 
 	wf_self_enter(self);
 	wf_store_release(&t->state, WF_USE_FREE);
+	/* Before the look at the flag: pairs with the other order in end_main(). */
+	if (!wf_load_relaxed(&lx_config.on_main_end))
+		wf_store_seq_cst(&lx_config.on_main_end, close_all);
 	wf_spin_lock(&resting[i].lock);
 	/* A kernel thread that is not weft's can wake nobody. */
-	rests = !self || (!wf_load_relaxed(&lx.main_has_ended) && resting[i].nr < MOST_RESTING);
+	rests = !self || (!wf_load_seq_cst(&lx.main_has_ended) && resting[i].nr < MOST_RESTING);
 	if (rests) {
 		t->next = resting[i].first;
 		wf_store_hint(&resting[i].first, t);
@@ -93,9 +96,7 @@ bool wf_shell_may_rest(struct wf_thread *self)
 	bool may;
 
 	wf_self_enter(self);
-	if (!wf_load_relaxed(&lx_config.on_main_end))
-		wf_store_seq_cst(&lx_config.on_main_end, close_all);
-	may = !wf_load_seq_cst(&lx.main_has_ended) && lx_shell_is_plain(lx_of(self));
+	may = lx_shell_is_plain(lx_of(self));
 	if (may)
 		lx_shell_rest(lx_of(self));
 	wf_self_leave(self);

@@ -238,7 +238,7 @@ static WF_FACE_CODE int read_opts(const struct weft_thread_opts *from, struct we
 
 static WF_FACE_CODE int create(struct weft_thread *t, size_t stack_bytes, pthread_t *out_thread)
 {
-	const size_t least = WF_MAX((size_t)PTHREAD_STACK_MIN, 4 * WF_PAGE);
+	const size_t least = WF_MAX((size_t)sysconf(_SC_THREAD_STACK_MIN), 4 * WF_PAGE);
 	pthread_attr_t attr;
 	int error;
 
@@ -292,7 +292,7 @@ static WF_FACE_CODE void forget(void)
 
 static WF_FACE_CODE void watch_forks(void)
 {
-	(void)pthread_atfork(NULL, NULL, forget);
+	(void)__register_atfork(NULL, NULL, forget, &__dso_handle);
 }
 
 /* A use of t begins. */

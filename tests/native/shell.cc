@@ -404,14 +404,39 @@ TEST(many_spawn_and_join_at_once)
 	CHECK_EQ(nr_run, SPAWNERS * times * 4);
 }
 
+/* So many rest afterwards. */
+static bool run_at_once()
+{
+	enum {
+		AT_ONCE = 10
+	};
+	weft_thread *t[AT_ONCE];
+	pthread_barrier_t all;
+	int nr = 0;
+
+	pthread_barrier_init(&all, nullptr, AT_ONCE);
+	for (auto &one : t)
+		nr += weft_thread_spawn(
+			      [](void *barrier) {
+				      pthread_barrier_wait((pthread_barrier_t *)barrier);
+				      return 0;
+			      },
+			      &all, nullptr, &one) == 0;
+	if (nr < AT_ONCE)
+		return false;
+	for (auto &one : t)
+		nr -= weft_thread_join(one, nullptr, WEFT_NEVER) == 0;
+	return nr == 0;
+}
+
 static int forks(void *arg)
 {
 	int status = -1;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		int ok = run(finds_variables_new) == 1 && run(nothing) == 0 &&
-			 run(uses_object) == 1;
+		int ok = (alarm(20), run_at_once()) && run(finds_variables_new) == 1 &&
+			 run(nothing) == 0 && run(uses_object) == 1;
 
 		_exit(ok ? 7 : 1);
 	}
@@ -422,7 +447,7 @@ static int forks(void *arg)
 TEST(a_fork_child_has_shells_of_its_own)
 {
 	for (int i = 0; i < 3; i++) {
-		run(nothing);
+		CHECK(run_at_once());
 		CHECK_EQ(forks(&key), 1);
 		CHECK_EQ(run(forks, &key), 1);
 	}
