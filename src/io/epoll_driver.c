@@ -289,7 +289,7 @@ int wf_fd_wait(struct wf_fd_use *u, uint32_t events, uint32_t seq, int64_t deadl
 	enum wf_reason reason;
 	int ret;
 
-	wf_park_begin_before_lock(WF_INTR, WF_WAIT_FD, (uint64_t)u->fd);
+	wf_park_begin_before_lock(WF_INTR | WF_REACHED, WF_WAIT_FD, (uint64_t)u->fd);
 	ret = wf_fd_enqueue(&w, seq, u);
 	if (ret == -ENOMEM || ret == -ENOSPC) {
 		/* Nobody can wake us: look again soon. */
@@ -314,7 +314,7 @@ int wf_fd_wait_if_empty(struct wf_fd_use *u, uint32_t seq)
 	if (!e || wf_load_relaxed(&e->empty_at) != seq)
 		return 1;
 	w = waiter_for(u, EPOLLIN);
-	wf_park_begin_before_lock(WF_INTR, WF_WAIT_FD, (uint64_t)u->fd);
+	wf_park_begin_before_lock(WF_INTR | WF_REACHED, WF_WAIT_FD, (uint64_t)u->fd);
 	wf_spin_lock(&e->lock);
 	/* Who is registered has a list. */
 	is_empty = wf_fdtab_is_empty_for_good(e, seq) && hold(e, u) == 0;

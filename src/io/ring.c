@@ -489,7 +489,9 @@ static enum wf_reason park(struct wf_ring_op *op, uint32_t flags, enum wf_wait k
 bool wf_ring_park(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, int64_t deadline,
 		  enum wf_reason *out)
 {
-	*out = park(op, WF_INTR, kind, what, deadline);
+	/* Futexes are locks, and disks answer soon. */
+	*out = park(op, kind == WF_WAIT_CHILD ? WF_INTR | WF_REACHED : WF_INTR, kind, what,
+		    deadline);
 	return is_done(op);
 }
 

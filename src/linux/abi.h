@@ -243,6 +243,7 @@ struct lx_config {
 	void (*on_outside)(
 		const char *why);     /* what the program gives up, our kernel threads keep */
 	void (*on_main_end)(void);    /* (a) NULL, or main ends, and others go on */
+	void (*probe_scopes)(void);   /* by main, which has scopes, once it is weft's; or NULL */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
 	/* NULL, or told of execve() and execveat(); it makes calls that a filter of the program's may not know */
 	void (*before_exec)(int dir, const char *path, const char *const *env);

@@ -8,6 +8,7 @@
 #include "linux/deadline.h"
 #include "linux/signals.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 #include "sched/direct.h"
 #include "sched/rescue.h"
 #include "sched/timers.h"
@@ -29,8 +30,11 @@ enum how {
 static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
 {
 	static const uint32_t nothing;
+	struct wf_scopes *sc = how == CALL_REST || !lx_scope_reaches(nr) ? NULL : self->base.scopes;
 	long ret;
 
+	if (WF_UNLIKELY(sc != NULL))
+		wf_park_begin_call(sc);
 	self->base.wait_what = (uint64_t)nr;
 	self->base.wait_since = wf_load_relaxed(&wf_rt.coarse_now);
 	if (how == CALL_HANDED_ON)
@@ -42,6 +46,8 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 	/* Not before the hand-off, in which the kernel thread may sleep, too: /proc would show that it waits. */
 	wf_store_relaxed(&self->base.wait_kind, (uint8_t)WF_WAIT_CALL);
 	ret = wf_arch_raw_call(nr, args, how == CALL_REST ? &nothing : &self->base.attention);
+	if (WF_UNLIKELY(sc != NULL))
+		wf_park_end_call(sc);
 	if (how == CALL_HANDED_ON)
 		wf_fetch_sub(&lx.nr_held, 1u);
 	if (WF_UNLIKELY(ret < 0))
@@ -98,12 +104,13 @@ static long call_through(long nr, const long args[6], enum how how, enum lx_rest
 		wf_store_relaxed(&self->base.repeats_call, false);
 		if (ret != -EINTR && ret != -ERESTARTNOINTR)
 			return ret;
-		if (!lx_signal_is_waiting(self)) {
+		if (lx_signal_is_waiting(self)) {
+			if (ret == -ERESTARTNOINTR)
+				return ret;
+		} else if (ret != -EINTR || !lx_scope_reaches(nr) || !lx_scope_is_over(self)) {
 			wf_rescue_let_others_run();
 			continue;
 		}
-		if (ret == -ERESTARTNOINTR)
-			return ret;
 		return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
 	}
 }
@@ -137,7 +144,7 @@ static long broken(struct lx_thread *self, long ret)
 	if (ret != -EINTR && ret != -ERESTARTNOINTR)
 		return ret;
 	if (!lx_signal_is_waiting(self))
-		return -EINTR;
+		return ret == -EINTR && lx_scope_is_over(self) ? -ERESTARTSYS : -EINTR;
 	return ret == -EINTR ? -ERESTARTSYS : ret;
 }
 
@@ -156,12 +163,18 @@ long lx_breakable_call(long nr, const long args[6])
 bool lx_direct_wait(int set, void *events, long nr_events, int64_t *until, long *out)
 {
 	struct lx_thread *self = lx_self();
+	struct wf_scopes *sc = self->base.scopes;
 	long args[6] = { set, (long)events, nr_events };
 	struct __kernel_timespec left;
 
 	forget_resched(self);
-	if (!wf_direct_begin(WF_WAIT_FD, (uint64_t)set, until))
+	if (WF_UNLIKELY(sc != NULL))
+		wf_park_begin_call(sc);
+	if (!wf_direct_begin(WF_WAIT_FD, (uint64_t)set, until)) {
+		if (WF_UNLIKELY(sc != NULL))
+			wf_park_end_call(sc);
 		return false;
+	}
 	if (*until != WF_NEVER) {
 		int64_t ns = WF_MAX(*until - wf_now(), 0);
 
@@ -170,6 +183,8 @@ bool lx_direct_wait(int set, void *events, long nr_events, int64_t *until, long 
 	}
 	*out = wf_arch_raw_call(__NR_epoll_pwait2, args, &self->base.attention);
 	wf_direct_end();
+	if (WF_UNLIKELY(sc != NULL))
+		wf_park_end_call(sc);
 	return true;
 }
 

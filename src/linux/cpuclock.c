@@ -9,6 +9,7 @@
 #include "linux/cpuclock.h"
 #include "linux/calls.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 
 #include <linux/resource.h>
 
@@ -83,8 +84,8 @@ long lx_cpuclock_sleep(struct lx_thread *t, int64_t at, void *remaining)
 			return 0;
 		/* No thread uses more than all of one processor: it cannot come sooner. */
 		left = WF_MAX(left, RECHECK_NS);
-		wf_park_begin(WF_INTR, WF_WAIT_SLEEP, (uint64_t)(wf_now() + left));
-		if (wf_park(wf_now() + left) == WF_WAKE_TIMEOUT || !lx_signal_is_waiting(self))
+		wf_park_begin(WF_INTR | WF_REACHED, WF_WAIT_SLEEP, (uint64_t)(wf_now() + left));
+		if (wf_park(wf_now() + left) == WF_WAKE_TIMEOUT || !lx_scope_stops(self))
 			continue;
 		left = WF_MAX(at - wf_account_cpu_ns(&t->base), 0);
 		if (remaining && put_time((uint64_t)remaining, left) < 0)

@@ -12,6 +12,7 @@
 #include "linux/process.h"
 #include "linux/sigdeliver.h"
 #include "linux/table.h"
+#include "linux/scope.h"
 #include "sched/shuffle.h"
 
 #include <linux/prctl.h>
@@ -26,7 +27,8 @@ static long pass_through(struct wf_frame *f)
 	return lx_blocking(f, false);
 }
 
-_Static_assert(ERESTARTSYS == WF_RESTART_FIRST && ERESTART_RESTARTBLOCK == WF_RESTART_LAST,
+_Static_assert(ERESTARTSYS == WF_RESTART_FIRST && ERESTART_RESTARTBLOCK == WF_RESTART_LAST &&
+		       EINTR == WF_EINTR,
 	       "gate.S relies on it");
 
 typedef long (*handler_fn)(struct wf_frame *f);
@@ -73,9 +75,15 @@ long wf_linux_enter(struct wf_frame *f)
 	return handler_of(k, f->nr)(f);
 }
 
-/* A handler starts from here, not from the exit: the bit would end its own waits at once. */
+/* A handler starts from here, not from the exit: the bit would end its own waits at once. EINTR is decided, but for scopes. */
 void wf_linux_interrupted(struct wf_frame *f)
 {
+	if (wf_frame_result(f) == -EINTR) {
+		long error = lx_scope_error(f);
+
+		wf_frame_answer(f, error ? error : -EINTR);
+		return;
+	}
 	(void)wf_fetch_and(&wf_self()->attention, ~WF_ATT_SIGNAL);
 	lx_signal_exit(f);
 }

@@ -17,6 +17,7 @@
 #include "linux/calls.h"
 #include "linux/pollwait.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 #include "sched/direct.h"
 
 #include <linux/eventpoll.h>
@@ -92,7 +93,7 @@ static long wait_until(const struct wf_frame *f, int64_t deadline)
 			pass_on(set);
 		if (ret || is_late)
 			return ret;
-		if (lx_signal_is_waiting(self))
+		if (lx_scope_stops(self))
 			return -EINTR;
 		if (WF_UNLIKELY(wf_fd_is_private()))
 			is_late = is_late_in_kernel(set, deadline);

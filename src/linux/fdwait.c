@@ -4,6 +4,7 @@
 #include "linux/call.h"
 #include "linux/deadline.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 
 #include <sys/epoll.h>
 
@@ -35,7 +36,7 @@ static long end_of_wait(struct lx_fdwait *w, int ret)
 	w->is_late = ret == -ETIMEDOUT;
 	if (w->is_late)
 		return 0;
-	if (ret == -EINTR && lx_signal_is_waiting(lx_self()))
+	if (ret == -EINTR && lx_scope_stops(lx_self()))
 		return w->deadline == WF_NEVER ? -ERESTARTSYS : -EINTR;
 	return ret == -EINTR ? 0 : ret;
 }

@@ -14,6 +14,7 @@
 #include "linux/futex_pi.h"
 #include "linux/futex_table.h"
 #include "linux/ring.h"
+#include "linux/scope.h"
 
 #define FUTEX_CMD (~(uint32_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))
 
@@ -210,12 +211,25 @@ static WF_NOINLINE long any_operation(struct wf_frame *f)
 	}
 }
 
+/* A wait that scopes end. */
+static WF_NOINLINE long reached_operation(struct wf_frame *f)
+{
+	long ret;
+
+	lx_scope_begin_futex(f);
+	ret = any_operation(f);
+	lx_scope_end_futex();
+	return ret;
+}
+
 /* What nearly every lock does, first and the wait as a tail call: each frame on a parked thread's stack is a cache line or two. */
 long sysc_futex(struct wf_frame *f)
 {
 	uint32_t *addr = (uint32_t *)WF_ARG0(f);
 	uint32_t op = (uint32_t)WF_ARG1(f) & ~(uint32_t)FUTEX_CLOCK_REALTIME;
 
+	if (WF_UNLIKELY(wf_self()->scopes != NULL) && lx_scope_reaches_futex(f))
+		return reached_operation(f);
 	if (lx_futex_check_address(addr) < 0)
 		return any_operation(f);
 	if (WF_ARG1(f) == FUTEX_WAKE_PRIVATE && !wf_load_relaxed(&lx.has_vm_child))

@@ -11,6 +11,7 @@
  */
 #include "linux/futex_table.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 #include "sched/bind.h"
 
 #define BUCKETS (LX_FUTEX_GROUPS * LX_FUTEX_GROUP_BUCKETS)
@@ -237,6 +238,7 @@ long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_
 	struct lx_thread *self = lx_self();
 	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
 	bool is_lock = expected == LOCK_CONTENDED;
+	const uint32_t flags = lx_scope_in_futex(self) ? WF_INTR | WF_REACHED : WF_INTR;
 
 	if (!bitset)
 		return -EINVAL;
@@ -245,7 +247,7 @@ long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_
 		enum wf_reason reason;
 		long ret;
 
-		wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, (uint64_t)addr);
+		wf_park_begin_before_lock(flags, WF_WAIT_FUTEX, (uint64_t)addr);
 		wf_spin_lock(&b->lock);
 		ret = wf_arch_load32(addr, &value);
 		if (ret == 0 && value == expected) {
@@ -271,6 +273,12 @@ long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_
 			return -ETIMEDOUT;
 		if (lx_signal_is_waiting(self))
 			return deadline == WF_NEVER ? -ERESTARTSYS : -ERESTART_RESTARTBLOCK;
+		if (WF_UNLIKELY(flags & WF_REACHED)) {
+			long error = lx_scope_ended_futex(self, addr);
+
+			if (error)
+				return error;
+		}
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "linux/pollwait.h"
 #include "linux/room.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 
 #include <linux/eventpoll.h>
 #include <linux/poll.h>
@@ -69,7 +70,7 @@ static long look_and_sleep(struct pollfd *fds, uint32_t nr, struct lx_poll_slot 
 			ret = look(fds, nr);
 		if (ret)
 			return ret;
-		if (lx_signal_is_waiting(self))
+		if (lx_scope_stops(self))
 			return -ERESTARTNOHAND;
 		if (is_late)
 			return 0;

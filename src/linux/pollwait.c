@@ -122,7 +122,7 @@ enum wf_reason lx_poll_sleep(struct lx_poll_slot *slots, uint32_t nr, int64_t de
 	int64_t until = deadline;
 	enum wf_reason reason = WF_WAKE_NONE;
 
-	wf_park_begin(WF_INTR, WF_WAIT_POLL, nr);
+	wf_park_begin(WF_INTR | WF_REACHED, WF_WAIT_POLL, nr);
 	if (lx_poll_enqueue(slots, nr, &nr_enqueued, &has_refused))
 		reason = WF_WAKE_EVENT;
 	if (has_refused)

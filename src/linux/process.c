@@ -22,6 +22,7 @@
 #include "linux/sigpark.h"
 #include "linux/sigqueue.h"
 #include "linux/start.h"
+#include "linux/scope.h"
 #include "sched/bind.h"
 #include "sched/peer.h"
 
@@ -123,6 +124,7 @@ WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 	bool stays_native = is_filtered(lx_self());
 
 	lx_signal_restore_kernel(lx_self());
+	lx_scope_forget(lx_self());
 	wf_peer_unwatch(wf_own_kthread());
 	wf_arch_set_self(NULL);
 	lx_forget(shares_files);

@@ -10,6 +10,7 @@
 #include "linux/ring.h"
 #include "io/ring.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 #include "sched/bind.h"
 
 #include <linux/prctl.h>
@@ -48,7 +49,8 @@ static long wait_for(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, in
 	if (ret < 0)
 		return ret;
 	while (!wf_ring_park(op, kind, what, deadline, &reason)) {
-		if (reason == WF_WAKE_INTERRUPTED && !lx_signal_is_waiting(self))
+		if (reason == WF_WAKE_INTERRUPTED && !lx_signal_is_waiting(self) &&
+		    !(kind == WF_WAIT_CHILD && lx_scope_is_over(self)))
 			continue;
 		wf_ring_cancel(op, kind, what);
 		if (op->res != -ECANCELED)

@@ -12,6 +12,7 @@
 #include "linux/pollwait.h"
 #include "linux/room.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 
 #include <linux/eventpoll.h>
 
@@ -178,7 +179,8 @@ static long look_and_sleep(const struct fd_sets *s, struct lx_poll_slot *slots, 
 		if (ret)
 			return ret;
 		/* Without a mask of its own, a mere look leaves signals for its end. */
-		if ((deadline != LX_POLL_NOW || self->has_saved_mask) && lx_signal_is_waiting(self))
+		if (deadline == LX_POLL_NOW ? self->has_saved_mask && lx_signal_is_waiting(self)
+					    : lx_scope_stops(self))
 			return -ERESTARTNOHAND;
 		if (is_late)
 			return 0;

@@ -15,6 +15,7 @@
 #include "linux/sigpark.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 
 #include <signal.h>
 
@@ -96,6 +97,8 @@ long sysc_rt_sigtimedwait(struct wf_frame *f)
 	int64_t deadline = WF_NEVER;
 	uint64_t set = 0;
 	long ret = 0;
+	uint32_t flags = WF_INTR | WF_REACHED;
+	bool is_stopped = false;
 	int sig;
 
 	if (WF_ARG3(f) != sizeof(set))
@@ -109,12 +112,14 @@ long sysc_rt_sigtimedwait(struct wf_frame *f)
 		return ret;
 	wf_store_seq_cst(&self->sig_awaited, set);
 	lx_signal_unpark_and_wait(set);
-	if (deadline != WF_NEVER && deadline <= wf_now())
+	if (deadline != WF_NEVER && deadline <= wf_now()) {
+		flags = WF_INTR;
 		lx_door_pass(); /* only looks: the door may be on its way with one */
+	}
 	for (;;) {
 		enum wf_reason reason;
 
-		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, set);
+		wf_park_begin(flags, WF_WAIT_SIGNAL, set);
 		sig = lx_signal_take(self, set, &info);
 		if (sig || lx_signal_is_waiting(self)) {
 			(void)wf_park_abort();
@@ -122,13 +127,14 @@ long sysc_rt_sigtimedwait(struct wf_frame *f)
 		}
 		reason = wf_park(deadline);
 		sig = lx_signal_take(self, set, &info);
-		if (sig || reason == WF_WAKE_TIMEOUT || lx_signal_is_waiting(self))
+		is_stopped = flags & WF_REACHED && lx_scope_is_over(self);
+		if (sig || is_stopped || reason == WF_WAKE_TIMEOUT || lx_signal_is_waiting(self))
 			break;
 	}
 	wf_store_seq_cst(&self->sig_awaited, 0ull);
 	lx_signal_retarget(set & self->sig_mask);
 	if (!sig)
-		return lx_signal_is_waiting(self) ? -EINTR : -EAGAIN;
+		return is_stopped || lx_signal_is_waiting(self) ? -EINTR : -EAGAIN;
 	if (WF_ARG1(f) && wf_arch_copy((void *)WF_ARG1(f), &info, sizeof(info)) < 0)
 		return -EFAULT;
 	return sig;
@@ -142,8 +148,8 @@ static long suspend_with(uint64_t mask)
 	self->sig_saved_mask = self->sig_mask;
 	self->has_saved_mask = true;
 	lx_signal_set_mask(self, mask);
-	while (!lx_signal_is_waiting(self)) {
-		wf_park_begin(WF_INTR, WF_WAIT_SIGNAL, ~mask);
+	while (!lx_scope_stops(self)) {
+		wf_park_begin(WF_INTR | WF_REACHED, WF_WAIT_SIGNAL, ~mask);
 		if (lx_signal_is_waiting(self)) {
 			(void)wf_park_abort();
 			break;

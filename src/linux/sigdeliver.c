@@ -20,6 +20,7 @@
 #include "linux/sigpace.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 
 #include <signal.h>
 
@@ -297,7 +298,7 @@ bool wf_linux_handler_attention(struct wf_sigframe *frame, void *handler, int si
 void lx_signal_exit(struct wf_frame *f)
 {
 	struct lx_thread *t = lx_self();
-	long ret = wf_frame_result(f);
+	long ret = wf_frame_result(f), error;
 	bool is_interrupted = ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
 	uintptr_t site = wf_frame_site(f);
 	struct sys_sigaction act;
@@ -316,7 +317,10 @@ void lx_signal_exit(struct wf_frame *f)
 			t->has_saved_mask = false;
 			lx_signal_set_mask(t, t->sig_saved_mask);
 		}
-		if (is_interrupted) {
+		error = is_interrupted && ret != -ERESTARTNOINTR ? lx_scope_error(f) : 0;
+		if (WF_UNLIKELY(error)) {
+			wf_frame_answer(f, error);
+		} else if (is_interrupted) {
 			wf_frame_untouch(f);
 			f->resume = lx_gate.to_tramp(site);
 		}
@@ -326,8 +330,10 @@ void lx_signal_exit(struct wf_frame *f)
 	if (is_interrupted)
 		restarts = ret == -ERESTARTNOINTR ||
 			   (ret == -ERESTARTSYS && act.flags & SA_RESTART);
-	if (is_interrupted && !restarts)
-		wf_frame_answer(f, -EINTR);
+	if (is_interrupted && !restarts) {
+		error = lx_scope_error(f);
+		wf_frame_answer(f, error ? error : -EINTR);
+	}
 	sig = info.signo;
 	if (keeps)
 		wf_sigframe_store_whole_fp(fp);

@@ -6,6 +6,7 @@
 #include "linux/cpuclock.h"
 #include "linux/deadline.h"
 #include "linux/sigwant.h"
+#include "linux/scope.h"
 
 #define CLOCK_MONOTONIC 1
 #define CLOCK_BOOTTIME 7
@@ -38,10 +39,10 @@ static long sleep_until(int64_t deadline, void *remaining)
 		struct __kernel_timespec left;
 		int64_t ns;
 
-		wf_park_begin(WF_INTR, WF_WAIT_SLEEP, (uint64_t)deadline);
+		wf_park_begin(WF_INTR | WF_REACHED, WF_WAIT_SLEEP, (uint64_t)deadline);
 		if (wf_park(until) == WF_WAKE_TIMEOUT)
 			return 0;
-		if (!lx_signal_is_waiting(self))
+		if (!lx_scope_stops(self))
 			continue;
 		ns = WF_MAX(deadline - wf_now(), 0);
 		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };

@@ -31,6 +31,7 @@
 #include "linux/sigqueue.h"
 #include "linux/stacks.h"
 #include "linux/thread.h"
+#include "linux/scope.h"
 #include "linux/timertable.h"
 #include "linux/uring.h"
 #include "sched/self.h"
@@ -314,6 +315,7 @@ static long start(uint64_t mask, uintptr_t base)
 		return ret;
 	}
 	unregister_rseq();
+	lx_scope_adopt(lx.main);
 	main->user_base = base;
 	wf_store_release(&wf_arch_gate_on, lx_shares_base() || base ? WF_GATE_SHARED : WF_GATE_ON);
 	wf_runtime_leave_door(main, lx_door_drain, lx_door_loop);
@@ -349,6 +351,8 @@ long lx_start(uintptr_t base)
 		return ret;
 	}
 	lx_heir_start();
+	if (lx.main->base.scopes && lx_config.probe_scopes)
+		lx_config.probe_scopes();
 	return 1;
 }
 

@@ -19,6 +19,7 @@
 #include "linux/robust.h"
 #include "linux/signals.h"
 #include "linux/start.h"
+#include "linux/scope.h"
 #include "sched/park.h"
 #include "sys/rseq.h"
 
@@ -237,6 +238,7 @@ long sysc_exit(struct wf_frame *f)
 		end_main();
 	lx_robust_walk(self, lx_futex_owner_died);
 	lx_deathsig_end(self);
+	lx_scope_thread_end(self);
 	lx_signal_thread_exit(self);
 	/* Before it is counted no more: who is alone then asks nothing of its kernel thread. */
 	if (wf_is_bound(&self->base))

@@ -3,6 +3,7 @@
 #include "native/shell.h"
 #include "sched/bind.h"
 #include "sched/park.h"
+#include "sched/scope.h"
 
 #include <errno.h>
 
@@ -154,8 +155,9 @@ static int await_parked(struct wf_thread *self, struct weft_thread *t, int64_t u
 {
 	enum wf_reason reason;
 	bool is_over;
+	int error;
 
-	wf_park_begin_before_lock(WF_INTR, WF_WAIT_FUTEX, shown_word(t));
+	wf_park_begin_before_lock(WF_INTR | WF_REACHED, WF_WAIT_FUTEX, shown_word(t));
 	wf_spin_lock(&t->lock);
 	is_over = t->state != WF_USE_RUNNING;
 	if (!is_over)
@@ -170,7 +172,12 @@ static int await_parked(struct wf_thread *self, struct weft_thread *t, int64_t u
 	t->joins = NULL;
 	is_over = t->state != WF_USE_RUNNING;
 	wf_spin_unlock(&t->lock);
-	return is_over ? 0 : reason == WF_WAKE_TIMEOUT ? -ETIMEDOUT : -EINTR;
+	if (is_over)
+		return 0;
+	error = self->scopes ? wf_scopes_end(self->scopes, WF_SCOPE_BY_WAIT, 0) : 0;
+	if (error)
+		return error;
+	return reason == WF_WAKE_TIMEOUT ? -ETIMEDOUT : -EINTR;
 }
 
 int wf_shell_await(struct wf_thread *self, struct weft_thread *t, int64_t until)

@@ -30,7 +30,7 @@ WF_PARKS bool wf_shell_rest(struct wf_thread *self, struct weft_thread *t);
 /* The function has returned. True: somebody sleeps on the state, and is to be woken. */
 bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state);
 /*
- * Until that. 0; -ETIMEDOUT; -EINTR: a signal, or a scope. self: NULL, and it says that the state is to be slept on.
+ * Until that. 0; -ETIMEDOUT, -ECANCELED, of a scope, too; -EINTR: a signal. self: NULL, and it says that the state is to be slept on.
  */
 WF_PARKS int wf_shell_await(struct wf_thread *self, struct weft_thread *t, int64_t until);
 

@@ -6,6 +6,7 @@
 #include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/own.h"
+#include "native/scope.h"
 #include "native/shell.h"
 #include "weft/weft.h"
 
@@ -87,7 +88,7 @@ static WF_FACE_CODE struct weft_thread *look_up(weft_thread *handle, const char 
 
 /* --- sleeping --- */
 
-/* 0, or -ETIMEDOUT, -ECANCELED: a scope's, too; -EINTR, -EAGAIN. Errno is kept. */
+/* No scope ends it. 0, or -ETIMEDOUT, -EINTR, -EAGAIN. Errno is kept. */
 static WF_FACE_CODE int sleep_on(uint32_t *word, uint32_t expected, weft_time until)
 {
 	const struct timespec ts = { until / WF_SEC, until % WF_SEC };
@@ -155,6 +156,7 @@ static WF_FACE_CODE void end(void *arg)
 {
 	struct weft_thread *t = arg;
 
+	wf_scopes_leave_all(t->name); /* by pthread_exit(); else they are left */
 	if (t->is_detached || t->state == WF_USE_FREE) {
 		current = NULL;
 		(void)pthread_detach(t->thread);
@@ -212,6 +214,7 @@ static WF_FACE_CODE void *run(void *arg)
 			name_self(t->name);
 		t->result = -ECANCELED;
 		t->result = t->fn(t->arg);
+		wf_scopes_leave_all(t->name);
 	} while (goes_on(t));
 	pthread_cleanup_pop(1);
 	return NULL;
@@ -260,7 +263,6 @@ static WF_FACE_CODE int wait_for_start(uint32_t *word, pthread_t thread)
 {
 	uint32_t started;
 
-	/* Where a scope of the spawner's is over each sleep ends at once, and the thread wants a processor. */
 	while ((started = wf_load_acquire(word)) == 0)
 		if (sleep_on(word, 0, WEFT_NEVER) != 0)
 			(void)sched_yield();
@@ -400,7 +402,7 @@ static WF_FACE_CODE int wait_for_state(struct weft_thread *t, weft_time until)
 	int ret = wf_shell_await(self, t, until);
 
 	wf_face_leave(self);
-	return self ? ret : sleep_on(&t->state, WF_USE_RUNNING, until);
+	return self ? ret : wf_scopes_futex_wait(&t->state, WF_USE_RUNNING, until);
 }
 
 static WF_FACE_CODE int wait_for_end(struct weft_thread *t, weft_time until)

@@ -170,6 +170,7 @@ static const struct wf_inspect_value values[] = {
 	WAIT(WF_WAIT_RECV, "recv"),
 	WAIT(WF_WAIT_SEND, "send"),
 	WAIT(WF_WAIT_SELECT, "select"),
+	WAIT(WF_WAIT_GROUP, "group"),
 
 #define WF_EVENT(number, name, text) { "event", name, WF_EV_##number },
 	WF_EVENTS
@@ -191,7 +192,7 @@ static const struct wf_inspect_value values[] = {
 	  WF_RED_ZONE + sizeof(struct wf_frame) - offsetof(struct wf_frame, next) },
 };
 
-_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 13 && WF_WAKE_NR == 4, "name the new values above");
+_Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 14 && WF_WAKE_NR == 4, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
 	{ "wf_runtime", &wf_rt },

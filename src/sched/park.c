@@ -3,8 +3,10 @@
 #include "sched/park.h"
 #include "base/die.h"
 #include "sched/balance.h"
+#include "sched/direct.h"
 #include "sched/rescue.h"
 #include "sched/runtime.h"
+#include "sched/scope.h"
 #include "sched/shuffle.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
@@ -67,6 +69,74 @@ void wf_park_describe(enum wf_wait kind, uint64_t what)
 	learn_habit(describe_wait(kind, what));
 }
 
+void wf_park_tell(struct wf_scopes *sc)
+{
+	struct wf_thread *t = sc->thread;
+
+	/* Our caller has stored why, and then made a barrier; see scope.h. */
+	if (!wf_unpark(t, WF_WAKE_INTERRUPTED) && wf_load_seq_cst(&sc->in_call))
+		wf_call_break(t);
+}
+
+static void fire_scope(struct wf_timer *timer)
+{
+	struct wf_scopes *sc = container_of(timer, struct wf_scopes, timer);
+
+	wf_store_seq_cst(&sc->armed, WF_NEVER); /* before our look at its state */
+	wf_step();
+	wf_park_tell(sc);
+}
+
+static void arm_scope(struct wf_scopes *sc, int64_t until)
+{
+	if (sc->timer.fire)
+		wf_wheel_cancel(&wf_rt.wheel, &sc->timer);
+	wf_timer_init(&sc->timer, fire_scope);
+	wf_store_release(&sc->armed, until);
+	if (until == WF_NEVER)
+		return;
+	if (wf_wheel_add(&wf_rt.wheel, &sc->timer, until))
+		wf_timers_first(until);
+}
+
+/* The state is stored, and a barrier or a lock came after that. */
+static WF_NOINLINE void begin_scoped_wait(struct wf_thread *self)
+{
+	int64_t until;
+
+	if (!(wf_load_relaxed(&self->state) & WF_REACHED))
+		return;
+	if (wf_scopes_begin_wait(self->scopes, &until))
+		(void)wf_unpark(self, WF_WAKE_INTERRUPTED);
+	else if (until != WF_NEVER)
+		arm_scope(self->scopes, until);
+}
+
+/* A call that is made although its scopes are over, as it may not have to wait, is broken if it does. */
+#define GRACE_NS WF_MS
+
+void wf_park_begin_call(struct wf_scopes *sc)
+{
+	int64_t until;
+
+	wf_store_seq_cst(&sc->in_call, 1u); /* before our look at is_told and armed */
+	wf_step();
+	if (wf_scopes_begin_wait(sc, &until))
+		until = wf_now() + GRACE_NS;
+	else
+		until = sc->until;
+	/* No sooner, either: a call with a time limit that is broken for nothing begins to wait anew. */
+	if (wf_load_relaxed(&sc->armed) == until)
+		return;
+	arm_scope(sc, until);
+	wf_direct_see_to_poller(); /* the thread does not park */
+}
+
+void wf_park_end_call(struct wf_scopes *sc)
+{
+	wf_store_release(&sc->in_call, 0u);
+}
+
 enum wf_reason wf_park(int64_t deadline)
 {
 	struct wf_thread *self = wf_self();
@@ -82,6 +152,8 @@ enum wf_reason wf_park(int64_t deadline)
 		if (wf_wheel_add(&wf_rt.wheel, &self->timer, deadline))
 			wf_timers_first(deadline);
 	}
+	if (WF_UNLIKELY(self->scopes != NULL))
+		begin_scoped_wait(self);
 	wf_step();
 	/* A signal posted before PARKING was stored found nobody to interrupt; its attention bit came first. */
 	if (wf_load_seq_cst(&self->attention) & WF_ATT_SIGNAL)

@@ -17,7 +17,7 @@
 
 #include "sched/thread.h"
 
-/* flags: 0 or WF_INTR. kind and what are shown in dumps. */
+/* flags: 0, WF_INTR, or WF_INTR | WF_REACHED. kind and what are shown in dumps. */
 void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what);
 /*
  * The same, when a spin lock is taken between here and wf_park(): that is the fence which a signal poster's
@@ -30,6 +30,12 @@ void wf_park_describe(enum wf_wait kind, uint64_t what);
 WF_PARKS enum wf_reason wf_park(int64_t deadline);
 /* Instead of wf_park(): the event turned out to have happened. A reason that came first is returned. */
 enum wf_reason wf_park_abort(void);
+
+/* Ends what the thread of sc waits for if its scopes reach that: it is to look at them. No call but this one is needed. */
+void wf_park_tell(struct wf_scopes *sc);
+/* By that thread, around a real call that its scopes reach: from now on wf_park_tell() breaks it, see wf_call_break(). */
+void wf_park_begin_call(struct wf_scopes *sc);
+void wf_park_end_call(struct wf_scopes *sc);
 
 /* True when this call made t runnable. */
 bool wf_unpark(struct wf_thread *t, enum wf_reason reason);

@@ -15,10 +15,12 @@
 #include "sched/wheel.h"
 
 struct wf_kthread;
+struct wf_scopes;
 struct wf_worker;
 
 /*
- * The state word: one enum wf_state, plus WF_INTR while a signal may end the wait, plus a reason (bits 16..).
+ * The state word: one enum wf_state, plus WF_INTR while a signal may end the wait and WF_REACHED while a scope may, plus a
+ * reason (bits 16..).
  *
  *   FREE    -> NEW      wf_thread_new()   the index was popped from the free list
  *   NEW     -> READY    spawner           store, before the first push
@@ -48,13 +50,14 @@ enum wf_state {
 
 #define WF_STATE_MASK 0xffu
 #define WF_INTR 0x100u
+#define WF_REACHED 0x200u /* with WF_INTR: the thread's scopes end the wait, too; scope.h */
 #define WF_REASON_SHIFT 16
 
 enum wf_reason {
 	WF_WAKE_NONE,
 	WF_WAKE_EVENT,       /* what was waited for */
 	WF_WAKE_TIMEOUT,     /* the deadline */
-	WF_WAKE_INTERRUPTED, /* a signal wants the thread; only with WF_INTR */
+	WF_WAKE_INTERRUPTED, /* a signal wants the thread, or a scope is over; only with WF_INTR */
 	WF_WAKE_NR
 };
 
@@ -73,6 +76,7 @@ enum wf_wait {
 	WF_WAIT_RECV,   /* what: address of a struct wf_chan */
 	WF_WAIT_SEND,   /* the same */
 	WF_WAIT_SELECT, /* what: number of operations */
+	WF_WAIT_GROUP,  /* what: struct wf_group */
 	WF_WAIT_NR
 };
 
@@ -142,6 +146,8 @@ struct wf_thread {
 	uint64_t preempted_at;
 	uint32_t nr_still;
 	int64_t still_since_ns;
+	/* (a) its own, from its first scope until it ends; NULL: it has had none */
+	struct wf_scopes *scopes;
 	/* (o) the real call that it is in is made again if it is ended for others; see rescue.h */
 	bool repeats_call;
 	bool has_own_files; /* (o) bound, and its kernel thread has a table of descriptors of its own; io/fd.h */

@@ -118,6 +118,8 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	leaq	WF_RESTART_LAST(%rax), %rcx
 	cmpq	$WF_RESTART_LAST - WF_RESTART_FIRST, %rcx
 	jbe	.Linterrupted
+	cmpq	$-WF_EINTR, %rax
+	je	.Linterrupted
 	movq	%r12, %rsp
 	.endm
 

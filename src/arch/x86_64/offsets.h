@@ -53,5 +53,6 @@
 /* -ERESTARTSYS and its kin, as a call's answer: interrupted. */
 #define WF_RESTART_FIRST 512
 #define WF_RESTART_LAST 516
+#define WF_EINTR 4
 
 #endif

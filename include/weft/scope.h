@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scopes: deadlines and cancellation that reach into whatever is called, libraries and libc included. See weft_scope(3).
+ *
+ *	WEFT_SCOPE(s, weft_now() + 50 * WEFT_MS);
+ *	if (getaddrinfo(host, "https", NULL, &ai) || (fd = dial(ai)) < 0 || read(fd, buf, n) < 0)
+ *		return -EIO;
+ *
+ * A scope is over when its deadline has passed, when it was cancelled, or when the scope around it is over, but for a shield.
+ * A call of the thread that waits then, or would have to, ends as a signal handler without SA_RESTART would end it: with the
+ * count of what was transferred, else with -1 and ETIMEDOUT, or ECANCELED if a scope was cancelled. Each one does, not the
+ * first alone. What needs no wait is done as ever. What no signal ends, no scope ends: locks of a mutex, reads from a disk.
+ * Waits of pthread_cond_wait(), sem_wait() and pthread_join() end with ETIMEDOUT, once for each scope.
+ *
+ * In native mode only the functions of libweft are reached.
+ */
+#ifndef WEFT_SCOPE_H
+#define WEFT_SCOPE_H
+
+#include <weft/base.h>
+
+WEFT_BEGIN
+
+/* Lives where the program puts it, on the stack as a rule, until it is closed. Only weft writes to it. */
+typedef struct weft_scope {
+	weft_time deadline;
+	const char *name;
+	uint64_t opaque[6];
+} weft_scope;
+
+/*
+ * Open a scope around what the thread does from here on. deadline: WEFT_NEVER for one that only ends by weft_scope_cancel();
+ * name: NULL, or what reports call it.
+ *
+ * A scope that was left by longjmp() is closed at the next open of its thread.
+ */
+WEFT_API void weft_scope_open(weft_scope *s, weft_time deadline, const char *name);
+
+/* The same, but the scopes around it do not reach into it: for cleanup that has to wait, with a deadline of its own. */
+WEFT_API void weft_scope_shield(weft_scope *s, weft_time deadline, const char *name);
+
+/*
+ * Close it, and those inside of it that are still open. By the thread that has opened it.
+ *
+ * Returns: 0. -ETIMEDOUT or -ECANCELED: it has ended a call; not said of calls that a scope around it has ended.
+ */
+WEFT_API int weft_scope_close(weft_scope *s);
+
+/* It is over from now on. From any thread, and from signal handlers, while it is open; else nothing happens. */
+WEFT_API void weft_scope_cancel(weft_scope *s);
+
+/* For loops that compute. Returns: 0, or why to stop: -ETIMEDOUT, -ECANCELED. */
+WEFT_API int weft_scope_check(void);
+
+/*
+ * Where it ended a call, last: "lookup: its time was over in poll(), of fd 17". Also after the close. len: of buf; what does
+ * not fit is cut off.
+ *
+ * Returns: 0, or -ENOENT: it has ended none, and buf is empty.
+ */
+WEFT_API int weft_scope_why(const weft_scope *s, char *buf, size_t len);
+
+static inline void weft_scope_leave_(weft_scope *s)
+{
+	(void)weft_scope_close(s);
+}
+
+/* Declares s, which is closed where its block ends. */
+#define WEFT_SCOPE(s, deadline)                                                                    \
+	weft_scope s __attribute__((cleanup(weft_scope_leave_)));                                  \
+	weft_scope_open(&s, (deadline), #s)
+
+WEFT_END
+
+#endif

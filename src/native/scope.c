@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Scopes, as the program calls them; see weft/scope.h and sched/scope.h.
+ *
+ * To open and close one is to store a few words, by code that is preempted and interrupted anywhere. Invariant: a scope is
+ * written before it becomes the top, so that a signal handler in between finds the chain whole, and leaves it as it was.
+ */
+#include "native/scope.h"
+#include "linux/abi.h"
+#include "native/misuse.h"
+#include "native/why.h"
+#include "sched/group.h"
+#include "weft/scope.h"
+#include "weft/weft.h"
+
+#include <asm/unistd.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(weft_scope) == sizeof(struct wf_scope), "one is the other");
+_Static_assert(offsetof(weft_scope, name) == offsetof(struct wf_scope, name), "one is the other");
+
+static __thread struct wf_scopes own __attribute__((tls_model("initial-exec")));
+
+extern void *__libc_stack_end; /* of the dynamic loader */
+
+#define MAIN_STACK_MOST (1ul << 30)
+
+/* Where its scopes lie if they do not lie elsewhere: what lies below the stack pointer there was left. */
+static WF_FACE_CODE void find_stack(struct wf_scopes *sc)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t bytes;
+
+	if (getpid() == gettid()) {
+		struct rlimit limit = { 0 };
+		rlim_t most;
+
+		(void)getrlimit(RLIMIT_STACK, &limit);
+		most = WF_MIN(limit.rlim_cur, (rlim_t)MAIN_STACK_MOST);
+		sc->stack_high = (uintptr_t)__libc_stack_end;
+		sc->stack_low = sc->stack_high - most;
+		return;
+	}
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	if (!pthread_attr_getstack(&attr, &low, &bytes)) {
+		sc->stack_low = (uintptr_t)low;
+		sc->stack_high = (uintptr_t)low + bytes;
+	}
+	(void)pthread_attr_destroy(&attr);
+}
+
+/* A wait of libc's that is over before it begins, and goes through where pthread_cond_wait() waits; see lx_scope_is_once(). */
+static WF_FACE_CODE void probe_once(struct wf_scopes *sc)
+{
+	const struct timespec past = { 1, 0 };
+	int state;
+	sem_t sem;
+
+	sc->is_probing = true;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	if (!sem_init(&sem, 0, 0)) {
+		(void)sem_timedwait(&sem, &past);
+		(void)sem_destroy(&sem);
+	}
+	(void)pthread_setcancelstate(state, NULL);
+	sc->is_probing = false;
+}
+
+/* The program's first thread is made in a scope. */
+static WF_FACE_CODE void probe_of_main(void)
+{
+	const int kept = errno;
+
+	probe_once(wf_scopes_of_main);
+	errno = kept;
+}
+
+static WF_NOINLINE WF_FACE_CODE void get_ready(struct wf_scopes *sc)
+{
+	const int kept = errno;
+	struct wf_thread *self = wf_face_enter();
+
+	find_stack(sc);
+	wf_scopes_init(sc, self);
+	if (self) {
+		wf_store_release(&self->scopes, sc);
+		probe_once(sc);
+	} else if (getpid() == gettid()) {
+		wf_scopes_of_main = sc;
+		lx_config.probe_scopes = probe_of_main;
+	}
+	errno = kept;
+}
+
+struct wf_scopes *wf_scopes_self(void)
+{
+	struct wf_scopes *sc = &own;
+
+	if (WF_UNLIKELY(!sc->is_ready))
+		get_ready(sc);
+	return sc;
+}
+
+static WF_FACE_CODE void read_own_name(char out[16])
+{
+	if (pthread_getname_np(pthread_self(), out, 16))
+		out[0] = '\0';
+}
+
+void wf_scopes_leave_all(const char *name)
+{
+	struct wf_scopes *sc = &own;
+	struct wf_thread *self;
+	const char *group;
+
+	if (!sc->is_ready)
+		return;
+	self = wf_face_enter();
+	group = wf_group_in(self, sc, NULL);
+	wf_face_leave(self);
+	if (group)
+		wf_misuse("thread '%s' ends, and nobody has waited for its group '%s'", name,
+			  group);
+	sc->top = sc->base = NULL;
+	sc->until = WF_NEVER;
+	sc->base_once = 0;
+}
+
+/* A group lies in s, which is to be closed. */
+static WF_NOINLINE WF_FACE_CODE void check_groups(struct wf_scopes *sc, const struct wf_scope *s)
+{
+	struct wf_thread *self = wf_face_enter();
+	const char *group = wf_group_in(self, sc, s);
+	char name[16];
+
+	wf_face_leave(self);
+	if (!group)
+		return;
+	read_own_name(name);
+	wf_misuse("thread '%s' closes scope '%s', and nobody has waited for group '%s' in it", name,
+		  s->name ? s->name : "", group);
+}
+
+/* The innermost one that is still there. Called before s is written to, which may lie where another one was left. */
+static WF_NOINLINE WF_FACE_CODE struct wf_scope *prune(struct wf_scopes *sc, uintptr_t sp,
+						       const struct wf_scope *s)
+{
+	struct wf_scope *top = wf_scopes_prune(sc, sp, s);
+	struct wf_thread *self;
+	const char *group;
+	char name[16];
+
+	if (wf_list_is_empty(&sc->groups))
+		return top;
+	self = wf_face_enter();
+	group = wf_group_lost(self, sc);
+	wf_face_leave(self);
+	if (!group)
+		return top;
+	read_own_name(name);
+	wf_misuse("thread '%s' has left the scope of group '%s', and nobody has waited for it",
+		  name, group);
+}
+
+static inline WF_FACE_CODE bool is_doubtful(const struct wf_scopes *sc, const struct wf_scope *top,
+					    const struct wf_scope *fresh, uintptr_t sp)
+{
+	/* The usual one lies above the new one, and that above the stack pointer; others are looked at closely. */
+	return (uintptr_t)top - (uintptr_t)fresh < sizeof(*top) ||
+	       (uintptr_t)top <= (uintptr_t)fresh ||
+	       (top != sc->base && top->check != wf_scope_check_of(top)) || (uintptr_t)top < sp;
+}
+
+static inline __attribute__((always_inline)) WF_FACE_CODE void open_scope(weft_scope *user,
+									  weft_time deadline,
+									  const char *name,
+									  uint32_t state)
+{
+	struct wf_scopes *sc = &own;
+	struct wf_scope *s = (struct wf_scope *)user, *top;
+	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	if (WF_UNLIKELY(!sc->is_ready))
+		get_ready(sc);
+	top = sc->top;
+	if (top && WF_UNLIKELY(is_doubtful(sc, top, s, sp)))
+		top = prune(sc, sp, s);
+	s->deadline = deadline;
+	s->name = name;
+	s->outer = top;
+	s->until = state & WF_SCOPE_SHIELD ? deadline : WF_MIN(deadline, sc->until);
+	s->owner = sc;
+	wf_store_relaxed(&s->state, state);
+	s->check = wf_scope_check_of(s);
+	/* For a handler that interrupts us. Until `until` is stored, waits go by the outer scope. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	sc->top = s;
+	sc->until = s->until;
+}
+
+WF_FACE void weft_scope_open(weft_scope *s, weft_time deadline, const char *name)
+{
+	open_scope(s, deadline, name, 0);
+}
+
+WF_FACE void weft_scope_shield(weft_scope *s, weft_time deadline, const char *name)
+{
+	open_scope(s, deadline, name, WF_SCOPE_SHIELD);
+}
+
+/* What is not one more store: inner ones that were left open, groups, and what the close is to report. */
+static WF_NOINLINE WF_FACE_CODE int close_rarely(struct wf_scopes *sc, struct wf_scope *s)
+{
+	struct wf_scope *at = sc->top;
+	uint32_t state = wf_load_relaxed(&s->state);
+
+	while (at && at != s && at != sc->base && at->owner == sc &&
+	       at->check == wf_scope_check_of(at))
+		at = at->outer;
+	if (at == s) {
+		if (state & WF_SCOPE_HAS_GROUPS)
+			check_groups(sc, s);
+		sc->top = s->outer;
+		sc->until = s->outer ? s->outer->until : WF_NEVER;
+		s->owner = NULL;
+	}
+	/* What a shield has kept out counts from now on. */
+	wf_store_relaxed(&sc->is_told, 1u);
+	state = wf_load_relaxed(&s->state);
+	if (!(state & WF_SCOPE_HAS_ENDED))
+		return 0;
+	return state & WF_SCOPE_CANCELLED ? -ECANCELED : -ETIMEDOUT;
+}
+
+WF_FACE int weft_scope_close(weft_scope *user)
+{
+	struct wf_scopes *sc = &own;
+	struct wf_scope *s = (struct wf_scope *)user, *outer = s->outer;
+
+	if (WF_UNLIKELY(sc->top != s || wf_load_relaxed(&s->state)))
+		return close_rarely(sc, s);
+	sc->top = outer;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	sc->until = outer ? outer->until : WF_NEVER;
+	s->owner = NULL;
+	return 0;
+}
+
+WF_FACE void weft_scope_cancel(weft_scope *s)
+{
+	struct wf_thread *self = wf_face_enter();
+
+	wf_group_cancel_scope(self, (struct wf_scope *)s);
+	wf_face_leave(self);
+}
+
+WF_FACE int weft_scope_check(void)
+{
+	struct wf_scopes *sc = &own;
+	struct timespec now;
+
+	if (!sc->top)
+		return 0;
+	if (!wf_load_relaxed(&sc->is_told)) {
+		if (sc->until == WF_NEVER)
+			return 0;
+		(void)clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec * WF_SEC + now.tv_nsec < sc->until)
+			return 0;
+	}
+	return wf_group_check(wf_face_enter(), sc, WF_SCOPE_BY_CHECK);
+}
+
+struct wf_scope *wf_scopes_exchange(struct wf_scope *top)
+{
+	struct wf_scopes *sc = wf_scopes_self();
+	struct wf_scope *before = sc->top;
+
+	sc->top = top;
+	sc->until = top ? top->until : WF_NEVER;
+	wf_store_relaxed(&sc->is_told, 1u);
+	return before;
+}
+
+/* Natively a canceller only leaves word of it: so often is that looked for. */
+#define NATIVE_LOOK_NS (10 * WF_MS)
+
+int wf_scopes_futex_wait(uint32_t *word, uint32_t expected, int64_t until)
+{
+	struct wf_scopes *sc = wf_scopes_self();
+	const bool is_native = !sc->thread && sc->top;
+	const int kept = errno;
+	struct timespec ts;
+	int64_t most = until;
+	int ret;
+
+	if (is_native) {
+		most = WF_MIN(WF_MIN(until, sc->until), weft_now() + NATIVE_LOOK_NS);
+		ret = wf_group_check(NULL, sc, WF_SCOPE_BY_WAIT);
+		if (ret)
+			return ret;
+	}
+	ts = (struct timespec){ most / WF_SEC, most % WF_SEC };
+	sc->wait_word = word;
+	ret = (int)syscall(__NR_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+			   most == WF_NEVER ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+	sc->wait_word = NULL;
+	if (ret < 0)
+		ret = -errno;
+	errno = kept;
+	if (ret == -ETIMEDOUT && most < until) {
+		ret = wf_group_check(NULL, sc, WF_SCOPE_BY_WAIT);
+		return ret ? ret : -EINTR;
+	}
+	return ret;
+}
+
+WF_FACE int weft_scope_why(const weft_scope *user, char *buf, size_t len)
+{
+	const struct wf_scope *s = (const struct wf_scope *)user;
+	const uint32_t state = wf_load_relaxed(&s->state);
+
+	if (len)
+		buf[0] = '\0';
+	if (!(state & WF_SCOPE_HAS_ENDED))
+		return -ENOENT;
+	wf_why_write(buf, len, s->name, state & WF_SCOPE_CANCELLED, wf_load_relaxed(&s->ended_nr),
+		     wf_load_relaxed(&s->ended_what));
+	return 0;
+}

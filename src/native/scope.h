@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The scopes of the calling thread, for the other functions that the program calls.
+ *
+ * A function that waits, attached: park with WF_INTR | WF_REACHED; interrupted, ask wf_scopes_end(self->scopes, ...), if that
+ * is not NULL. Natively: sleep no longer than wf_scopes_self()->until, and look now and then at wf_scopes_are_over().
+ */
+#ifndef WF_NATIVE_SCOPE_H
+#define WF_NATIVE_SCOPE_H
+
+#include "native/face.h"
+#include "sched/scope.h"
+
+/* Of the calling thread, whose they stay, ready for use. */
+WF_FACE_CODE struct wf_scopes *wf_scopes_self(void);
+
+/* Another chain is in force from now on: a fiber's. The innermost of the one that is left is returned; NULL: none. */
+WF_FACE_CODE struct wf_scope *wf_scopes_exchange(struct wf_scope *top);
+
+/*
+ * Sleep on the word, as FUTEX_WAIT_BITSET does, and no longer than the caller's scopes allow, each time: -ETIMEDOUT,
+ * -ECANCELED; or 0, -EAGAIN, -EINTR. It may return for nothing. Errno is kept.
+ */
+WF_FACE_CODE int wf_scopes_futex_wait(uint32_t *word, uint32_t expected, int64_t until);
+
+/* The function of a thread has ended: aborts if it leaves a group behind; scopes that it has left open are closed. */
+WF_FACE_CODE void wf_scopes_leave_all(const char *name);
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Scopes: what ends the waits of a thread besides what it waits for.
+ *
+ * Called by: park.c and linux/call.c as a wait begins; whoever has waited and was interrupted; native/scope.c for the program.
+ *
+ * A thread has a chain of scopes, the innermost first. The outermost that it has opened is followed by that of the group
+ * which made the thread, and so on up, so that a chain is a path of a tree. A thread that waits goes by two words of its own:
+ * `until`, the earliest deadline up to the nearest shield, and `is_told`: some scope of the chain may have been cancelled.
+ *
+ * Invariant (no wait outlasts its scope):
+ *   - A canceller marks the scope, then tells each thread below it: is_told, a full barrier, then a look at the thread's
+ *     state and at in_call. The thread stores its state, or in_call, a full barrier, then looks at is_told. One sees the
+ *     other. A thread that clears is_told looks at the chain again behind that.
+ *   - The timer of a thread, which stays armed beyond the wait that armed it, stores that it is armed no more before it looks
+ *     at the state and in_call; the thread looks at `armed` behind its barrier, and reads the clock as it arms it anew.
+ *   - A thread joins the tree under the lock of its group, and is told of nothing before; so it looks for itself then.
+ * tests/model/scopes has all of it.
+ *
+ * Most that a scope costs is to arm a timer: one that is armed for an earlier moment than is needed is left as it is, fires
+ * for nothing, and is armed anew by the next wait, so that requests with deadlines of 50 ms arm one every 50 ms.
+ */
+#ifndef WF_SCHED_SCOPE_H
+#define WF_SCHED_SCOPE_H
+
+#include "base/spin.h"
+#include "sched/wheel.h"
+
+#include <errno.h>
+
+struct wf_group;
+struct wf_thread;
+
+/* wf_scope.state */
+#define WF_SCOPE_SHIELD 1u
+#define WF_SCOPE_CANCELLED 2u
+#define WF_SCOPE_HAS_ENDED 4u   /* a call */
+#define WF_SCOPE_ONCE 8u        /* it has ended one of those that it ends only once */
+#define WF_SCOPE_HAS_GROUPS 16u /* one was opened in it, at some time */
+
+/* weft_scope of the program's; (legend: thread.h) the owner is the thread that has opened it */
+struct wf_scope {
+	int64_t deadline;        /* (c) */
+	const char *name;        /* (c) or NULL */
+	struct wf_scope *outer;  /* (c) the one around it, also around a shield; NULL: none */
+	int64_t until;           /* (c) the earliest deadline from here to the next shield */
+	struct wf_scopes *owner; /* (c) of a group: who has opened that; NULL: closed */
+	uint32_t state;          /* (a) WF_SCOPE_* */
+	uint32_t ended_nr;       /* (a) system call that it has ended last, or WF_SCOPE_BY_* */
+	uint64_t ended_what;     /* (a) its first argument */
+	uint64_t check;          /* (o) of the fields above, and of where it lies */
+};
+
+/* Instead of the number of a system call. */
+#define WF_SCOPE_BY_CHECK 0x10000u
+#define WF_SCOPE_BY_GROUP 0x10001u /* weft_group_wait(), weft_group_go() */
+#define WF_SCOPE_BY_WAIT 0x10002u  /* another function of libweft */
+
+/* Of one thread; in its TLS block, so that a thread has it before it is one of weft's. */
+struct wf_scopes {
+	struct wf_scope *top;     /* (o) the innermost; NULL: none */
+	int64_t until;            /* (o) top's; WF_NEVER without */
+	uint32_t is_told;         /* (a) some scope of the chain may be cancelled */
+	uint32_t in_call;         /* (a) in a real call, or about to make one */
+	int64_t armed;            /* (a) what the timer is armed for; WF_NEVER: it is not */
+	struct wf_thread *thread; /* (p) NULL: a kernel thread that is not weft's */
+	int64_t (*now)(void);     /* (p) the clock */
+	struct wf_scope *base;    /* (c) of the group that has made the thread, or NULL */
+	bool is_ready;            /* (o) the thread's first scope or group was seen to */
+	bool is_probing; /* (o) it makes the futex wait that tells where those are that can be ended once */
+	bool in_once; /* (o) it waits in one of these */
+	bool in_wait; /* (o) it waits on wait_word */
+	const uint32_t *
+		wait_word; /* (o) a futex of libweft's, whose waits scopes end each time, or NULL */
+	uint8_t base_once; /* (o) errors by which scopes of others have ended one: bit 0 ETIMEDOUT, 1 ECANCELED */
+	uint32_t bell; /* (a) native: futex word; any change is a reason to look again */
+	uintptr_t stack_low, stack_high; /* (c) 0: not known */
+	struct wf_timer timer;
+	struct wf_spin lock;
+	struct wf_list groups;  /* (q) struct wf_group.link: those that it has opened */
+	struct wf_list link;    /* (q) in group->members */
+	struct wf_group *group; /* (c) that has made the thread, or NULL */
+};
+
+/* The scopes of the thread that becomes the first of weft's; native/scope.c stores them before there is one. */
+extern struct wf_scopes *wf_scopes_of_main;
+
+void wf_scopes_init(struct wf_scopes *sc, struct wf_thread *thread);
+/* The thread has become one of weft's. */
+void wf_scopes_adopt(struct wf_scopes *sc, struct wf_thread *thread);
+/* In a fork child: the thread is a plain one, and nobody of its groups is there. */
+void wf_scopes_forget(struct wf_scopes *sc);
+
+WF_INLINE uint64_t wf_scope_check_of(const struct wf_scope *s)
+{
+	return 0x5c09e15ca11ab1e5ull ^ (uintptr_t)s ^ (uintptr_t)s->outer << 1 ^
+	       (uintptr_t)s->owner << 2 ^ (uint64_t)s->until << 3;
+}
+
+/*
+ * The innermost scope that is still there: one whose memory lies below sp, which lives on the thread's stack, was left by
+ * longjmp(), and so was one where something else lies by now, or fresh, which is about to be opened. They are taken off.
+ */
+struct wf_scope *wf_scopes_prune(struct wf_scopes *sc, uintptr_t sp, const struct wf_scope *fresh);
+
+/* Of the chain that begins at s, asked by the thread of sc: 0, or -ECANCELED, -ETIMEDOUT. */
+int wf_scope_error_of(const struct wf_scopes *sc, const struct wf_scope *s);
+/* The chain of the thread itself, in a few loads as long as nothing is over. */
+bool wf_scopes_are_over(struct wf_scopes *sc);
+/*
+ * A wait of the thread ends: with 0, since nothing is over, or -ECANCELED, -ETIMEDOUT. Noted in the scope that did it, the
+ * outermost of those that are over, which nr and what are shown of.
+ */
+int wf_scopes_end(struct wf_scopes *sc, uint32_t nr, uint64_t what);
+/* For waits that each scope ends once: the earliest deadline among those that have not yet. 0: one is over. */
+int64_t wf_scopes_until_once(struct wf_scopes *sc);
+/* Such a wait ends. True: for a scope that is over; it and all others that are have done it now. */
+bool wf_scopes_end_once(struct wf_scopes *sc, uint32_t nr, uint64_t what);
+
+/*
+ * Of a wait that is about to begin: is it to end at once? Else *out_until is when, for a timer, or WF_NEVER.
+ */
+bool wf_scopes_begin_wait(struct wf_scopes *sc, int64_t *out_until);
+
+#endif
