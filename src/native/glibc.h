@@ -19,6 +19,7 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 #pragma weak __pthread_unregister_cancel /* pthread_cleanup_pop() */
 #pragma weak __pthread_unwind_next
 #pragma weak gnu_get_libc_version
+#pragma weak __libc_stack_end
 #pragma weak pthread_clockjoin_np
 #pragma weak pthread_getname_np
 

@@ -7,6 +7,7 @@
  */
 #include "sched/group.h"
 #include "mem/slab.h"
+#include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/scope.h"
 #include "weft/group.h"

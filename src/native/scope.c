@@ -7,6 +7,7 @@
  */
 #include "native/scope.h"
 #include "linux/abi.h"
+#include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/why.h"
 #include "sched/group.h"
@@ -39,7 +40,7 @@ static WF_FACE_CODE void find_stack(struct wf_scopes *sc)
 	void *low;
 	size_t bytes;
 
-	if (getpid() == gettid()) {
+	if (getpid() == syscall(__NR_gettid)) {
 		struct rlimit limit = { 0 };
 		rlim_t most;
 
@@ -94,7 +95,7 @@ static WF_NOINLINE WF_FACE_CODE void get_ready(struct wf_scopes *sc)
 	if (self) {
 		wf_store_release(&self->scopes, sc);
 		probe_once(sc);
-	} else if (getpid() == gettid()) {
+	} else if (getpid() == syscall(__NR_gettid)) {
 		wf_scopes_of_main = sc;
 		lx_config.probe_scopes = probe_of_main;
 	}
