@@ -10,6 +10,8 @@ void wf_trace_write(struct wf_trace_ring *rings, enum wf_event ev, uint32_t tid,
 	struct wf_trace_ring *ring;
 	struct wf_trace_event *e;
 
+	if (wf_load_hint(&wf_probes_wanted))
+		wf_probes_fire(ev, tid, a, b);
 	if (!rings)
 		return;
 	ring = &rings[ev == WF_EV_SYSCALL];

@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "base/atomic.h"
 #include "trace/event_list.h"
+#include "trace/probes.h"
 
 enum wf_event {
 	WF_EV_NONE,
