@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lines of a terminal, column by column; see term.h. */
+/* Lines of a terminal, column by column; see line.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static bool is_in(unsigned code, const struct range *list, size_t nr)
 	return false;
 }
 
-unsigned wf_term_width(const char *s, size_t *out_bytes)
+unsigned wf_line_width(const char *s, size_t *out_bytes)
 {
 	const unsigned char *c = (const unsigned char *)s;
 	size_t bytes = c[0] < 0x80 ? 1 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
@@ -104,7 +104,7 @@ static void put_until(struct wf_line *l, const char *text, unsigned end)
 
 	while (*text && l->at < end) {
 		size_t bytes;
-		unsigned width = wf_term_width(text, &bytes);
+		unsigned width = wf_line_width(text, &bytes);
 
 		if (bytes > 1 && !l->is_utf8) {
 			append(l, "?", 1);
@@ -129,7 +129,7 @@ static unsigned width_of(const struct wf_line *l, const char *text)
 
 	while (*text) {
 		size_t bytes;
-		unsigned width = wf_term_width(text, &bytes);
+		unsigned width = wf_line_width(text, &bytes);
 
 		sum += bytes > 1 && !l->is_utf8 ? 1 : width;
 		text += bytes;

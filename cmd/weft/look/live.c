@@ -4,12 +4,16 @@
 
 #include <malloc.h>
 #include <math.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cmd.h"
+#include "look/page.h"
+#include "look/pages.h"
+#include "look/rows.h"
+#include "look/tables.h"
 #include "look/top_show.h"
 #include "target/find.h"
 
@@ -28,16 +32,6 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-void wf_live_say(struct wf_live *l, bool is_alarm, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(l->message, sizeof(l->message), format, args);
-	va_end(args);
-	l->is_alarm = is_alarm;
 }
 
 /* --- one process --- */
@@ -69,7 +63,7 @@ static const char *base_name(const char *program)
 static void over(struct wf_live *l)
 {
 	l->is_over = true;
-	wf_live_say(l, true, "%s; q quits, a shows all processes", l->look.target.error);
+	wf_page_say(l, true, "%s; q quits, a shows all processes", l->look.target.error);
 }
 
 static bool choose(struct wf_live *l, int pid)
@@ -78,7 +72,7 @@ static bool choose(struct wf_live *l, int pid)
 	l->is_over = false;
 	l->message[0] = '\0';
 	if (!wf_look_open(&l->look, pid)) {
-		wf_live_say(l, true, "%s", l->look.target.error);
+		wf_page_say(l, true, "%s", l->look.target.error);
 		wf_look_done(&l->look);
 		return false;
 	}
@@ -105,8 +99,8 @@ static void arrange(struct wf_live *l)
 {
 	if (l->view != WF_LIVE_PROCESSES && l->now >= 0 &&
 	    (l->view == WF_LIVE_GROUPS || l->view == WF_LIVE_LOCKS))
-		wf_live_make_groups(l);
-	wf_live_make_rows(l);
+		wf_tables_make_groups(l);
+	wf_rows_make(l);
 }
 
 /* The columns that are called so in options. */
@@ -118,7 +112,7 @@ static void sort_by(struct wf_live *l, enum wf_rates_sort sort)
 					  [WF_RATES_BY_TID] = 0 };
 
 	for (int i = 0; i < WF_LIVE_NR_VIEWS; i++)
-		l->sort[i] = wf_live_tables[i].sort;
+		l->sort[i] = wf_tables[i].sort;
 	l->sort[WF_LIVE_THREADS] = columns[sort];
 }
 
@@ -134,7 +128,7 @@ static void look_at_one(struct wf_live *l)
 		return;
 	}
 	if (l->look.nr_opened != nr_opened) {
-		wf_live_say(l, true, "process %d has executed %s", l->pid,
+		wf_page_say(l, true, "process %d has executed %s", l->pid,
 			    base_name(l->look.target.program));
 		before = NULL;
 	}
@@ -294,7 +288,7 @@ static bool change_view(struct wf_live *l, enum wf_live_view view)
 
 static void change_sort(struct wf_live *l, int step)
 {
-	size_t nr = wf_live_tables[l->view].nr_columns;
+	size_t nr = wf_tables[l->view].nr_columns;
 
 	l->sort[l->view] = (l->sort[l->view] + nr + (size_t)step) % nr;
 	l->cursor = 0;
@@ -303,7 +297,7 @@ static void change_sort(struct wf_live *l, int step)
 static void change_interval(struct wf_live *l, double factor)
 {
 	l->interval_s = fmin(MAX_INTERVAL_S, fmax(MIN_INTERVAL_S, l->interval_s * factor));
-	wf_live_say(l, false, "every %g s", l->interval_s);
+	wf_page_say(l, false, "every %g s", l->interval_s);
 }
 
 static void type(struct wf_live *l, int key)
@@ -329,7 +323,7 @@ static void type(struct wf_live *l, int key)
 
 static bool move(struct wf_live *l, int key)
 {
-	size_t page = wf_live_page_rows(l), last = l->nr_rows ? l->nr_rows - 1 : 0;
+	size_t page = wf_page_rows(l), last = l->nr_rows ? l->nr_rows - 1 : 0;
 
 	switch (key) {
 	case WF_KEY_UP:
@@ -356,7 +350,7 @@ static bool move(struct wf_live *l, int key)
 		l->shift -= l->shift > 0;
 		return true;
 	case WF_KEY_RIGHT:
-		l->shift += l->shift + 2 < wf_live_tables[l->view].nr_columns;
+		l->shift += l->shift + 2 < wf_tables[l->view].nr_columns;
 		return true;
 	default:
 		return false;
@@ -378,7 +372,7 @@ static enum outcome press_enter(struct wf_live *l)
 	tid = chosen_tid(l);
 	if (!tid || l->is_over)
 		return GO_ON;
-	return wf_live_stack(l, tid) ? GO_ON : END;
+	return wf_pages_stack(l, tid) ? GO_ON : END;
 }
 
 static enum outcome press_view(struct wf_live *l, enum wf_live_view view)
@@ -411,10 +405,10 @@ static enum outcome press(struct wf_live *l, int key)
 		return press_enter(l);
 	case '?':
 	case 'h':
-		return wf_live_help(l) ? GO_ON : END;
+		return wf_pages_help(l) ? GO_ON : END;
 	case 'D':
 		if (l->view != WF_LIVE_PROCESSES && !l->is_over)
-			wf_live_dump(l);
+			wf_pages_dump(l);
 		return GO_ON;
 	case 'p':
 	case ' ':
@@ -481,7 +475,7 @@ static void loop(struct wf_live *l)
 			next = began + fmax(is_first ? fmin(FIRST_S, l->interval_s) : l->interval_s,
 					    SHARE * cost);
 		}
-		wf_live_draw(l);
+		wf_page_draw(l);
 		outcome = take_key(l, wf_term_key(&l->term, until(l, next)));
 	} while (outcome != END);
 }

@@ -11,8 +11,6 @@
 #ifndef WF_LOOK_LIVE_H
 #define WF_LOOK_LIVE_H
 
-#include <stdio.h>
-
 #include "look/rates.h"
 #include "look/term.h"
 #include "target/wait.h"
@@ -75,52 +73,6 @@ struct wf_live {
 	bool is_alarm;
 };
 
-/* A column of a table. */
-struct wf_live_column {
-	const char *title;
-	int width; /* < 0: to the right; 0: what is left */
-	/* The text of a row; and its value, by which rows are sorted, the largest first. Without one, by the text. */
-	void (*text)(struct wf_live *l, size_t row, char *out, size_t bytes);
-	double (*value)(struct wf_live *l, size_t row);
-};
-
-struct wf_live_table {
-	const char *name;
-	const struct wf_live_column *columns;
-	size_t nr_columns, sort; /* the column it is sorted by at first */
-	size_t (*count)(const struct wf_live *l);
-	const char *lacks; /* when it has no rows */
-};
-
-/* --- tables.c --- */
-
-extern const struct wf_live_table wf_live_tables[WF_LIVE_NR_VIEWS];
-/* After each look. */
-void wf_live_make_groups(struct wf_live *l);
-
-/* --- rows.c --- */
-
-/* Rows that the filter lets through, sorted. */
-void wf_live_make_rows(struct wf_live *l);
-
-/* --- page.c --- */
-
-void wf_live_draw(struct wf_live *l);
-/* Rows of the table that there is room for. */
-unsigned wf_live_page_rows(const struct wf_live *l);
-
-/* --- pages.c --- */
-
-/* Until a key ends it. False: the terminal is gone. */
-bool wf_live_help(struct wf_live *l);
-bool wf_live_stack(struct wf_live *l, int64_t tid);
-/* Writes a file beside us; says so in l->message. */
-void wf_live_dump(struct wf_live *l);
-
-/* --- live.c --- */
-
-void __attribute__((format(printf, 3, 4)))
-wf_live_say(struct wf_live *l, bool is_alarm, const char *format, ...);
 /* pid 0: all. Returns the exit status. */
 int wf_live_run(int pid, double interval_s, enum wf_rates_sort sort);
 

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From rows to lines; see live.h. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "look/live.h"
+#include "look/page.h"
+#include "look/tables.h"
 
 #define ROWS_FOR_SUMMARY 10 /* on a lower page only its first line is shown */
 #define SUMMARY_LINES 4
 
 static const char keys[] = " t threads  g groups  l locks  w workers  a all  / filter  < > sort  "
 			   "r reverse  p pause  Enter stack  D dump  q quit";
+
+void wf_page_say(struct wf_live *l, bool is_alarm, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(l->message, sizeof(l->message), format, args);
+	va_end(args);
+	l->is_alarm = is_alarm;
+}
 
 static bool has_summary(const struct wf_live *l)
 {
@@ -23,7 +36,7 @@ static unsigned top_lines(const struct wf_live *l)
 	return l->term.rows >= ROWS_FOR_SUMMARY ? SUMMARY_LINES : l->term.rows >= 4 ? 1 : 0;
 }
 
-unsigned wf_live_page_rows(const struct wf_live *l)
+unsigned wf_page_rows(const struct wf_live *l)
 {
 	unsigned others = top_lines(l) + 2;
 
@@ -64,7 +77,7 @@ static int width_of(const struct wf_live_column *c, const struct wf_line *line)
 
 static void draw_head(struct wf_live *l, unsigned row)
 {
-	const struct wf_live_table *t = &wf_live_tables[l->view];
+	const struct wf_live_table *t = &wf_tables[l->view];
 	struct wf_line line;
 
 	wf_line_begin(&l->term, &line);
@@ -81,7 +94,7 @@ static void draw_head(struct wf_live *l, unsigned row)
 
 static void draw_row(struct wf_live *l, unsigned row, size_t n)
 {
-	const struct wf_live_table *t = &wf_live_tables[l->view];
+	const struct wf_live_table *t = &wf_tables[l->view];
 	struct wf_line line;
 
 	wf_line_begin(&l->term, &line);
@@ -135,7 +148,7 @@ static void draw_bottom(struct wf_live *l)
 
 static void scroll(struct wf_live *l)
 {
-	unsigned page = wf_live_page_rows(l);
+	unsigned page = wf_page_rows(l);
 
 	if (l->cursor >= l->nr_rows)
 		l->cursor = l->nr_rows ? l->nr_rows - 1 : 0;
@@ -147,9 +160,9 @@ static void scroll(struct wf_live *l)
 		l->first = l->nr_rows > page ? l->nr_rows - page : 0;
 }
 
-void wf_live_draw(struct wf_live *l)
+void wf_page_draw(struct wf_live *l)
 {
-	unsigned row = top_lines(l), page = wf_live_page_rows(l);
+	unsigned row = top_lines(l), page = wf_page_rows(l);
 
 	scroll(l);
 	draw_top(l);

@@ -4,13 +4,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "look/live.h"
+#include "look/page.h"
+#include "look/pages.h"
 
 #define MAX_TEXT (1u << 20)
 #define LOOK_MS 20
@@ -128,7 +130,7 @@ static bool show_text(struct wf_live *l, const char *text)
 	}
 }
 
-bool wf_live_help(struct wf_live *l)
+bool wf_pages_help(struct wf_live *l)
 {
 	return show_text(l, help_text);
 }
@@ -187,7 +189,7 @@ static int follow_dump(struct wf_live *l, pid_t pid, int fd, struct text *text)
 		if (key == 'q' || key == WF_KEY_ESCAPE || key == WF_KEY_GONE)
 			kill(pid, SIGKILL);
 		else if (key == WF_KEY_REDRAW)
-			wf_live_draw(l);
+			wf_page_draw(l);
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -216,13 +218,13 @@ static char *run_dump(struct wf_live *l, char *const *argv, int file, int *out_s
 static void say_why(struct wf_live *l, const char *what, const char *text, int status)
 {
 	if (status < 0)
-		wf_live_say(l, true, "%s: interrupted", what);
+		wf_page_say(l, true, "%s: interrupted", what);
 	else
-		wf_live_say(l, true, "%s: %.*s", what, text ? (int)strcspn(text, "\n") : 1,
+		wf_page_say(l, true, "%s: %.*s", what, text ? (int)strcspn(text, "\n") : 1,
 			    text ? text : "?");
 }
 
-bool wf_live_stack(struct wf_live *l, int64_t tid)
+bool wf_pages_stack(struct wf_live *l, int64_t tid)
 {
 	char weft[] = "weft", dump[] = "dump", thread[] = "--thread", pid[16], number[32];
 	char *const argv[] = { weft, dump, thread, number, pid, NULL };
@@ -232,8 +234,8 @@ bool wf_live_stack(struct wf_live *l, int64_t tid)
 
 	snprintf(pid, sizeof(pid), "%d", l->pid);
 	snprintf(number, sizeof(number), "%lld", (long long)tid);
-	wf_live_say(l, false, "reading the stack of thread %s", number);
-	wf_live_draw(l);
+	wf_page_say(l, false, "reading the stack of thread %s", number);
+	wf_page_draw(l);
 	text = run_dump(l, argv, -1, &status);
 	l->message[0] = '\0';
 	if (text && status == 0)
@@ -257,7 +259,7 @@ static int new_file(const struct wf_live *l, char *out, size_t bytes)
 	return open(out, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-void wf_live_dump(struct wf_live *l)
+void wf_pages_dump(struct wf_live *l)
 {
 	char weft[] = "weft", dump[] = "dump", pid[16], name[64];
 	char *const argv[] = { weft, dump, pid, NULL };
@@ -265,16 +267,16 @@ void wf_live_dump(struct wf_live *l)
 	char *text;
 
 	if (fd < 0) {
-		wf_live_say(l, true, "cannot write %s: %s", name, strerror(errno));
+		wf_page_say(l, true, "cannot write %s: %s", name, strerror(errno));
 		return;
 	}
 	snprintf(pid, sizeof(pid), "%d", l->pid);
-	wf_live_say(l, false, "dumping; q interrupts");
-	wf_live_draw(l);
+	wf_page_say(l, false, "dumping; q interrupts");
+	wf_page_draw(l);
 	text = run_dump(l, argv, fd, &status);
 	close(fd);
 	if (status == 0) {
-		wf_live_say(l, false, "wrote %s", name);
+		wf_page_say(l, false, "wrote %s", name);
 	} else {
 		(void)unlink(name);
 		say_why(l, "no dump", text, status);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rows that are shown, in their order; see live.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "look/live.h"
+#include "look/rows.h"
+#include "look/tables.h"
 
 static struct wf_live *sorted; /* qsort() has no argument for it; the command has one thread */
 
 static int by_column(const void *a, const void *b)
 {
-	const struct wf_live_table *t = &wf_live_tables[sorted->view];
+	const struct wf_live_table *t = &wf_tables[sorted->view];
 	const struct wf_live_column *c = &t->columns[sorted->sort[sorted->view]];
 	size_t i = *(const size_t *)a, j = *(const size_t *)b;
 	int order = 0;
@@ -46,7 +48,7 @@ static bool thread_passes(struct wf_live *l, size_t row)
 
 static bool passes(struct wf_live *l, size_t row)
 {
-	const struct wf_live_table *t = &wf_live_tables[l->view];
+	const struct wf_live_table *t = &wf_tables[l->view];
 	char text[512];
 
 	if (l->view == WF_LIVE_THREADS)
@@ -59,9 +61,9 @@ static bool passes(struct wf_live *l, size_t row)
 	return false;
 }
 
-void wf_live_make_rows(struct wf_live *l)
+void wf_rows_make(struct wf_live *l)
 {
-	size_t nr = wf_live_tables[l->view].count(l);
+	size_t nr = wf_tables[l->view].count(l);
 
 	free(l->rows);
 	l->rows = calloc(nr + 1, sizeof(*l->rows));

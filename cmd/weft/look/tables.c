@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows and columns of the views; see live.h. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "look/live.h"
+#include "look/tables.h"
 #include "numbers.h"
 
 #define MAX_OTHERS 500 /* kernel threads without a worker that are shown */
@@ -445,7 +446,7 @@ static const struct wf_live_column process_columns[] = {
 	{ "SWITCHES/S", -12, process_switches, process_switches_value },
 };
 
-const struct wf_live_table wf_live_tables[WF_LIVE_NR_VIEWS] = {
+const struct wf_live_table wf_tables[WF_LIVE_NR_VIEWS] = {
 	[WF_LIVE_THREADS] = { "threads", thread_columns, NR(thread_columns), 3, nr_threads,
 			      "no threads" },
 	[WF_LIVE_GROUPS] = { "groups", group_columns, NR(group_columns), 0, nr_groups,
@@ -487,7 +488,7 @@ static int by_group(const void *a, const void *b)
 	return 0;
 }
 
-void wf_live_make_groups(struct wf_live *l)
+void wf_tables_make_groups(struct wf_live *l)
 {
 	const struct wf_threads *s = threads_of(l);
 	struct wf_live_group *g = calloc(s->nr_threads + 1, sizeof(*g));

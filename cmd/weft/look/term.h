@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WF_TERM_LINE_BYTES 4096
+#include "look/line.h"
+
 #define WF_TERM_MAX_ROWS 1000u
 #define WF_TERM_MAX_COLUMNS 1000u
 
@@ -31,21 +32,6 @@ enum wf_term_key {
 	WF_KEY_END,
 	WF_KEY_REDRAW, /* another size, or back from a stop: nothing is on the page */
 	WF_KEY_GONE,   /* the terminal */
-};
-
-enum wf_term_style {
-	WF_STYLE_PLAIN,
-	WF_STYLE_BOLD,
-	WF_STYLE_REVERSE,
-	WF_STYLE_ALARM, /* red, or bold where colours are not wanted */
-};
-
-/* A line that is being made. */
-struct wf_line {
-	char text[WF_TERM_LINE_BYTES];
-	size_t len;
-	unsigned at, columns;
-	bool is_utf8, has_colours;
 };
 
 struct wf_term {
@@ -70,20 +56,8 @@ void wf_term_close(struct wf_term *t);
 /* A byte or an enum wf_term_key; waits for timeout_ms at most. */
 int wf_term_key(struct wf_term *t, int timeout_ms);
 
-void wf_line_begin(const struct wf_term *t, struct wf_line *l);
-void wf_line_style(struct wf_line *l, enum wf_term_style style);
-/* Foreign text, cleaned, in so many columns: cut or filled; width < 0: to the right. */
-void wf_line_put(struct wf_line *l, int width, const char *text);
-/* As much as there is, and no filling. */
-void wf_line_add(struct wf_line *l, const char *text);
-/* So that a style goes to the right margin. */
-void wf_line_fill(struct wf_line *l);
-
 /* The line stands in this row from the next wf_term_flush() on; only what changed is written. */
 void wf_term_show(struct wf_term *t, unsigned row, const struct wf_line *l);
 void wf_term_flush(struct wf_term *t);
-
-/* Columns of the valid UTF-8 character at s, and its bytes. */
-unsigned wf_term_width(const char *s, size_t *out_bytes);
 
 #endif

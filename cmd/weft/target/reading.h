@@ -7,6 +7,8 @@
 #ifndef WF_TARGET_READING_H
 #define WF_TARGET_READING_H
 
+#include <time.h>
+
 #include "target/threads.h"
 
 /* The way from a kernel thread's address to where it stands in the snapshot. */
@@ -27,16 +29,12 @@ struct wf_reading {
 	size_t copied;                      /* bytes of stacks */
 };
 
-/* --- threads.c --- */
+static inline int64_t wf_reading_now(void)
+{
+	struct timespec ts;
 
-int64_t wf_reading_now(void);
-
-/* --- table.c --- */
-
-/* Of struct wf_reading_place, for qsort() and bsearch(). */
-int wf_reading_by_address(const void *a, const void *b);
-void wf_reading_copy_stack(struct wf_dump_thread *d, struct wf_reading *r);
-/* The threads; the kernel threads are there already. False: out of memory. */
-bool wf_reading_table(struct wf_threads *s, struct wf_reading *r, size_t max);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
 
 #endif

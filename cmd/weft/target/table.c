@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of threads, with registers and stacks; see reading.h. */
-#include "target/reading.h"
+/* The table of threads, with registers and stacks; see table.h. */
+#include "target/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static bool is_inside(const struct wf_dump_thread *d, uint64_t sp)
 	return sp >= d->stack_low && sp < d->stack_high;
 }
 
-int wf_reading_by_address(const void *a, const void *b)
+int wf_table_by_address(const void *a, const void *b)
 {
 	const struct wf_reading_place *x = a, *y = b;
 
@@ -87,7 +87,7 @@ static const struct wf_dump_kthread *kthread_of(const struct wf_dump_thread *d,
 	const struct wf_reading_place key = { .address = d->kthread };
 	const struct wf_reading_place *p = d->kthread && s->nr_kthreads
 						   ? bsearch(&key, r->kthreads, s->nr_kthreads,
-							     sizeof(key), wf_reading_by_address)
+							     sizeof(key), wf_table_by_address)
 						   : NULL;
 
 	return p && s->kthreads[p->index].cur == d->address ? &s->kthreads[p->index] : NULL;
@@ -131,7 +131,7 @@ static void note_kthread(struct wf_dump_thread *d, const struct wf_reading *r,
 	d->call = k->insys ? (long)k->call_nr : -1;
 }
 
-void wf_reading_copy_stack(struct wf_dump_thread *d, struct wf_reading *r)
+void wf_table_copy_stack(struct wf_dump_thread *d, struct wf_reading *r)
 {
 	uint64_t sp = d->regs.reg[WF_REG_RSP];
 	size_t bytes = COPY_BYTES;
@@ -249,7 +249,7 @@ static bool take_rows(struct wf_threads *s, struct wf_reading *r, uint64_t at, c
 			continue;
 		}
 		read_regs(d, r, s, wf_layout_get(l, o, WF_L_T_SP));
-		wf_reading_copy_stack(d, r);
+		wf_table_copy_stack(d, r);
 	}
 	return true;
 }
@@ -272,7 +272,7 @@ static bool keep_rows(struct wf_threads *s, const struct wf_threads *before, siz
 }
 
 /* Walks the slots in large reads. False: out of memory. */
-bool wf_reading_table(struct wf_threads *s, struct wf_reading *r, size_t max)
+bool wf_table_read(struct wf_threads *s, struct wf_reading *r, size_t max)
 {
 	const struct wf_layout *l = r->layout;
 	const struct wf_target *t = r->target;

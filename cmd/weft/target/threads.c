@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Taking the snapshot; see threads.h. */
-#include "target/reading.h"
+#include "target/table.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MAX_KTHREADS 32768u
 #define MAX_WORKERS 1024u
 #define MAX_INBOX 100000u /* of all workers */
 #define MAX_RINGS 8u      /* of events, of a kernel thread */
 #define EVENTS_AT_ONCE 256
-
-int64_t wf_reading_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static void take_kthread(struct wf_dump_kthread *k, const struct wf_reading *r, uint64_t address)
 {
@@ -87,7 +78,7 @@ static bool read_kthreads(struct wf_threads *s, struct wf_reading *r)
 		r->kthreads[s->nr_kthreads] = (struct wf_reading_place){ a, s->nr_kthreads };
 		s->nr_kthreads++;
 	}
-	qsort(r->kthreads, s->nr_kthreads, sizeof(*r->kthreads), wf_reading_by_address);
+	qsort(r->kthreads, s->nr_kthreads, sizeof(*r->kthreads), wf_table_by_address);
 	return true;
 }
 
@@ -138,7 +129,7 @@ static bool read_workers(struct wf_threads *s, const struct wf_reading *r)
 		k = w->is_vacant ? 0 : wf_layout_get(l, o, WF_L_W_KTHREAD);
 		p = k && s->nr_kthreads
 			    ? bsearch(&(struct wf_reading_place){ .address = k }, r->kthreads,
-				      s->nr_kthreads, sizeof(*p), wf_reading_by_address)
+				      s->nr_kthreads, sizeof(*p), wf_table_by_address)
 			    : NULL;
 		if (!p)
 			continue;
@@ -263,7 +254,7 @@ static bool take_plain_process(struct wf_threads *s, struct wf_reading *r)
 		d->regs = lwp->regs;
 		d->call = lwp->call;
 		memcpy(d->name, lwp->name, sizeof(lwp->name));
-		wf_reading_copy_stack(d, r);
+		wf_table_copy_stack(d, r);
 	}
 	s->threads = d;
 	s->nr_threads = s->nr_alive = 1;
@@ -291,7 +282,7 @@ static bool read_all(struct wf_threads *out, struct wf_reading r, size_t max_thr
 		is_ok = take_plain_process(out, &r);
 	else if (is_ok)
 		is_ok = read_kthreads(out, &r) && read_workers(out, &r) &&
-			wf_reading_table(out, &r, max_threads) && read_events(out, &r, max_events);
+			wf_table_read(out, &r, max_threads) && read_events(out, &r, max_events);
 	free(r.object);
 	free(r.kthreads);
 	return is_ok;
