@@ -2,6 +2,7 @@
 """`weft ps`, `weft metrics` and `weft top`: looking at running programs without stopping them."""
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -167,6 +168,27 @@ class Metrics(Look):
             self.skipTest("no python3-prometheus-client")
         v = self.victim()
         self.assertGreater(len(list(text_string_to_metric_families(weft("metrics", v.pid).stdout))), 15)
+
+    def test_the_dashboard_asks_for_what_is_there(self):
+        with open(os.path.join(os.path.dirname(obstest.__file__), "../../share/grafana.json"), encoding="utf-8") as f:
+            dashboard = json.load(f)
+        exported = {series.partition("{")[0] for series in self.metrics(self.victim().pid)}
+        labels = set(re.findall(r'[{,](\w+)="', weft("metrics", self.name).stdout)) | {"job", "instance"}
+        panels = dashboard["panels"]
+        self.assertEqual(len({p["id"] for p in panels}), len(panels))
+        asked = set()
+        for expr in [t["expr"] for p in panels for t in p["targets"]] + [v["query"] for v in dashboard["templating"]["list"]]:
+            asked |= set(re.findall(r"\bweft_\w+", expr))
+            self.assertLessEqual(set(re.findall(r"[{,](\w+)=~?\"", expr)), labels, expr)
+            self.assertEqual([expr.count(c) for c in "({["], [expr.count(c) for c in ")}]"], expr)
+            for by in re.findall(r"by \((\w+)\)", expr):
+                self.assertIn(by, labels)
+        self.assertLessEqual(asked, exported)
+        self.assertGreater(len(asked), 15)
+        places = [(x, y) for p in panels for g in [p["gridPos"]] for x in range(g["x"], g["x"] + g["w"])
+                  for y in range(g["y"], g["y"] + g["h"])]
+        self.assertEqual(len(set(places)), len(places), "a panel lies on another")
+        self.assertEqual(max(places)[0], 23)
 
     def test_names_are_quoted(self):
         evil = os.path.join(self.directory(), 'a"b\\c\nd')
