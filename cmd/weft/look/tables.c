@@ -214,7 +214,7 @@ static void lock_owner(struct wf_live *l, size_t row, char *out, size_t bytes)
 static void lock_owner_state(struct wf_live *l, size_t row, char *out, size_t bytes)
 {
 	const struct wf_dump_thread *d = group(l, row)->owner;
-	char wait[400];
+	char wait[448];
 
 	say_wait(l, d, wait, sizeof(wait));
 	snprintf(out, bytes, "%s%s%s", wf_layout_name(&l->look.layout, "state", d->state),
