@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What one dump may cost: reads, bytes and time. The target may belong to somebody who wants more.
+ * The bounds of one dump: reads, bytes and time. The target may belong to somebody who wants more.
  *
  * Used by: dump/dump.c, which makes it, and target.c, which every read of the target passes. Invariant: once
  * something is used up, nothing is read any more, and `spent` says what it was.

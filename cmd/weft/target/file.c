@@ -97,7 +97,7 @@ void wf_file_guard_libraries(void)
 	is_guarded = true;
 }
 
-/* What open() is for this program and for the libraries that it loads; exports.list exports it. */
+/* In place of open() for this program and for the libraries that it loads; exports.list exports it. */
 int wf_file_guarded_open(const char *path, int flags, ...);
 int wf_file_guarded_open(const char *path, int flags, ...)
 {

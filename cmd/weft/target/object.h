@@ -2,7 +2,7 @@
 /*
  * The file behind a mapping, for libdw: the one that is mapped, not another that has its name by now.
  *
- * Used by: unwind.c. Invariant: see file.h; what cannot be opened is put together from memory.
+ * Used by: unwind.c. Invariant: see file.h; a file that cannot be opened is put together from memory.
  */
 #ifndef WF_TARGET_OBJECT_H
 #define WF_TARGET_OBJECT_H

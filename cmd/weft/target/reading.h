@@ -17,7 +17,7 @@ struct wf_reading_place {
 	size_t index;
 };
 
-/* What reading the snapshot takes along. */
+/* The state of reading a snapshot. */
 struct wf_reading {
 	const struct wf_layout *layout;
 	const struct wf_target *target;

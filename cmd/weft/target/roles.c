@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What kernel threads are there for; see threads.h. */
+/* The roles of kernel threads; see threads.h. */
 #include "target/threads.h"
 
 enum role {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is left to this process once it has the snapshot: to read files, to compute and to print.
+ * The rights that this process keeps once it has the snapshot: to read files, to compute and to print.
  *
  * Called by: unwind.c, before libdw is shown the first file. libdw is large and the files are a stranger's, while
  * the one who looks is often root. Invariant: from here on no file is opened for writing, no program run, no process

@@ -104,7 +104,7 @@ bool wf_threads_read(struct wf_threads *out, const struct wf_layout *l, const st
 bool wf_threads_glance(struct wf_threads *out, const struct wf_layout *l, const struct wf_target *t,
 		       size_t max_threads, const struct wf_threads_part *part);
 
-/* What a kernel thread is there for: a place in wf_threads_roles. */
+/* The role of a kernel thread: a place in wf_threads_roles. */
 #define WF_NR_ROLES 10
 extern const char *const wf_threads_roles[WF_NR_ROLES];
 unsigned wf_threads_role(const struct wf_dump_kthread *k);

@@ -316,7 +316,7 @@ static const char *kind_by_frames(struct wf_waits *w, const struct wf_dump_threa
 	return NULL;
 }
 
-/* What glibc keeps at a mutex: lock word, count, owner, number of users, kind. */
+/* The words that glibc keeps at a mutex: lock word, count, owner, number of users, kind. */
 struct glibc_mutex {
 	uint32_t lock, count, owner, nr_users;
 	int32_t kind;

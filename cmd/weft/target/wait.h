@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a thread waits for, in words: the owner of a mutex, the other end of a socket.
+ * The wait of a thread, in words: the owner of a mutex, the other end of a socket.
  *
  * Used by: dump/print.c.
  */

@@ -2,7 +2,7 @@
 /*
  * Rows that nothing is written for: the command line of the kernel, the BIOS, the host, and what is gone.
  *
- * Called by: judge.c. Invariant: what cannot be read is absent, never fine.
+ * Called by: judge.c. Invariant: a value that cannot be read is absent, never fine.
  */
 #include <glob.h>
 #include <string.h>
@@ -133,7 +133,7 @@ static bool named_in(const struct wf_machine *m, const char *pattern, const char
 	return is_found;
 }
 
-/* What is gone is only worth a line where somebody still asks for it. */
+/* A value that is gone is only worth a line where somebody still asks for it. */
 static void gone(const struct wf_machine *m, const char *const patterns[], const char *name,
 		 struct wf_judgement *out)
 {

@@ -79,7 +79,7 @@ static void say(const char *place, const char *old, const char *value, const cha
 	(void)fflush(stdout);
 }
 
-/* What became of a write. Returns 0, 1 if the value is not what was asked for, or -errno of the journal. */
+/* The outcome of a write: 0, 1 if the value is not what was asked for, or -errno of the journal. */
 static int finish(const struct wf_machine *m, const struct wf_item *item, struct wf_journal *j,
 		  struct wf_entry *e, int written)
 {
@@ -305,7 +305,7 @@ int wf_apply_undo(const struct wf_machine *m, const char *journal)
 		}
 	}
 	free(p.entries);
-	/* What could not be written can be tried again. */
+	/* A value that could not be written can be tried again. */
 	ret = worst < 2 ? wf_journal_retire(p.path) : 0;
 	if (ret < 0) {
 		wf_cmd_error("doctor: cannot rename %s, which is undone: %s", p.path,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What to say about a knob: its value, a proposal, and whether a symptom speaks for that.
+ * The judgement of a knob: its value, a proposal, and whether a symptom speaks for that.
  *
  * Called by: show.c, apply.c, tune.c. Invariant: reads only; warns only of what was seen.
  */
@@ -10,7 +10,7 @@
 
 #include "tune/tune.h"
 
-/* What is wanted, but nothing lowered; after a symptom at least twice the last number, up to what is possible. */
+/* The wanted value, but nothing lowered; after a symptom at least twice the last number, up to what is possible. */
 static void propose_numbers(const struct wf_knob *k, const char *value, bool has_sign,
 			    char out[WF_TUNE_VALUE])
 {

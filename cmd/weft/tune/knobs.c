@@ -28,8 +28,8 @@ const struct wf_knob wf_knobs[] = {
 	  .max = INT_MAX,
 	  .owner = WF_KNOB_TUNED,
 	  .sign = WF_SIGN_LISTEN,
-	  .why = "listen() cuts its backlog to this; what does not fit is dropped and tried again a second "
-		 "later. Servers take it at their next start." },
+	  .why = "listen() cuts its backlog to this; a connection that does not fit is dropped "
+		 "and tried again a second later. Servers take it at their next start." },
 	{ .id = "syn-backlog",
 	  .title = "connections half open",
 	  .places = SYSCTL "net/ipv4/tcp_max_syn_backlog",
@@ -94,7 +94,7 @@ const struct wf_knob wf_knobs[] = {
 	  .max = INT_MAX,
 	  .owner = WF_KNOB_TUNED,
 	  .sign = WF_SIGN_BACKLOG,
-	  .why = "what does not fit is dropped (softnet_stat, second column)." },
+	  .why = "packets that do not fit are dropped (softnet_stat, second column)." },
 	{ .id = "busy-poll",
 	  .title = "busy polling in poll() and epoll",
 	  .places = SYSCTL "net/core/busy_poll",

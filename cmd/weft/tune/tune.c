@@ -93,7 +93,7 @@ static int check_value(const struct wf_machine *m, const struct wf_item *item, b
 	return WF_EXIT_REFUSED;
 }
 
-/* What only a change of this machine is refused for. */
+/* The reasons for which only a change of this machine is refused. */
 static int check_change(const struct wf_machine *m, const struct wf_item *item,
 			const struct wf_tune_request *r)
 {

@@ -196,7 +196,7 @@ void wf_judge(const struct wf_machine *m, const struct wf_knob *k, const struct 
 	      struct wf_judgement *out);
 /* The service that sets such knobs and runs here; NULL: none. */
 const char *wf_judge_owner(const struct wf_machine *m, const struct wf_knob *k);
-/* What a shell would do. */
+/* The command that does the same in a shell. */
 void wf_judge_command(const struct wf_knob *k, const char *name, const char *value, char *out,
 		      size_t bytes);
 

@@ -2,8 +2,8 @@
 /*
  * `weft watch --process`: processes of a name that are not our children, those that there are and those to come.
  *
- * Called by: watch.c. Invariant: the hook runs once for each end, one after the other; while it runs, what happens is
- * noted (names.c). What it leaves running is a process as any other from the moment it has ended.
+ * Called by: watch.c. Invariant: the hook runs once for each end, one after the other; while it runs, events are
+ * noted (names.c). A process that it leaves running is one as any other from the moment it has ended.
  */
 #include "watch/watch.h"
 

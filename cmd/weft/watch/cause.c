@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a process died of, and where its core lies.
+ * The cause of a process's death, and the place of its core.
  *
- * Called by: supervise.c, save.c. What cannot be told for certain is not said.
+ * Called by: supervise.c, save.c. A cause that cannot be told for certain is not said.
  */
 #include "watch/watch.h"
 

@@ -46,7 +46,7 @@ bool wf_watch_begin(struct wf_watch *w)
 	w->err_in = ends[0];
 	w->err_out = ends[1];
 	w->kill_at = WF_WATCH_NEVER;
-	/* What a hook of --process leaves behind is nobody's child, and goes on. */
+	/* A process that a hook of --process leaves behind is nobody's child, and goes on. */
 	return w->process || prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
@@ -73,7 +73,7 @@ static void reap(struct wf_watch *w)
 	}
 }
 
-/* The terminal has sent to the child, too, what it sent to us. Without a child of ours there is nobody to pass it on to. */
+/* A signal that the terminal sent to us it has sent to the child, too. Without a child of ours there is nobody to pass it on to. */
 static void take_signal(struct wf_watch *w, const struct signalfd_siginfo *info)
 {
 	int sig = (int)info->ssi_signo;
@@ -156,7 +156,7 @@ static int milliseconds_until(int64_t deadline)
 }
 
 /*
- * The child's standard error is read only when ours takes it: whoever is slow there slows the child, as without us, but
+ * The child's standard error is read only when ours takes it: a reader that is slow there slows the child, as without us, but
  * not us.
  */
 void wf_watch_round(struct wf_watch *w, int64_t deadline)
@@ -191,7 +191,7 @@ void wf_watch_round(struct wf_watch *w, int64_t deadline)
 
 void wf_watch_drain(struct wf_watch *w)
 {
-	/* A pipe holds no more than this, whoever still writes. */
+	/* A pipe holds no more than this, however many still write. */
 	for (size_t i = 0; i < (1u << 20) / COPY_BYTES && may_write_err(w) && copy_err(w); i++)
 		;
 }
@@ -279,7 +279,7 @@ static bool is_heir(pid_t pid)
 	return strcmp(name, "weft-heir\n") == 0;
 }
 
-/* Each pass tells those who are our children now; who loses a parent by that is our child in the next. */
+/* Each pass tells those that are our children now; a process that loses its parent by that is our child in the next. */
 static void tell_children(int sig)
 {
 	char path[64], text[65536];

@@ -188,7 +188,7 @@ static void take_news(struct wf_watch_names *n)
 	}
 }
 
-/* What was lost is made good by a look at all; on a new socket, since a full one may have made the kernel stop. */
+/* A look at all makes good what was lost; on a new socket, since a full one may have made the kernel stop. */
 static void take_timer(struct wf_watch_names *n)
 {
 	uint64_t nr;
@@ -218,7 +218,7 @@ void wf_watch_names_take(struct wf_watch_names *n)
 	}
 }
 
-/* What the connector said at that time: the first thread may have ended long before its process. */
+/* The connector said it at that time: the first thread may have ended long before its process. */
 static bool has_word(const struct wf_watch_process *p)
 {
 	return p->told_at && p->told_at >= p->over_at - STATUS_PATIENCE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sd_notify(3): what the program tells its service manager goes through us, since the manager believes the main process, and
+ * sd_notify(3): the program's messages to its service manager go through us, since the manager believes the main process, and
  * that is `weft watch`.
  *
  * Called by: watch.c, helper.c, supervise.c. The program sends to a socket of ours; each message is passed on with its

@@ -8,7 +8,7 @@
  * door.c (a program that says that it dies), notify.c (what it tells its service manager), clock.c (time), family.c (which
  * processes are ours).
  *
- * Invariant: one process, one loop. Whatever waits, waits in wf_watch_round(), so that signals are passed on at any time.
+ * Invariant: one process, one loop. Every wait is in wf_watch_round(), so that signals are passed on at any time.
  */
 #ifndef WF_WATCH_H
 #define WF_WATCH_H
@@ -30,7 +30,7 @@
 
 struct sockaddr_un;
 
-/* What one look from outside found. */
+/* The result of one look from outside. */
 struct wf_watch_look {
 	uint64_t switches; /* of all threads: another number means that some thread got on */
 	uint64_t circle; /* a number for all who wait in circles, and how far they got; 0: nobody */
@@ -200,7 +200,7 @@ bool wf_watch_begin(struct wf_watch *w);
 void wf_watch_restore(const struct wf_watch *w);
 /* Wait for the next thing to happen, until the deadline at most: pass signals on, reap, copy standard error. */
 void wf_watch_round(struct wf_watch *w, int64_t deadline);
-/* What is left in the pipe. */
+/* Take the rest out of the pipe. */
 void wf_watch_drain(struct wf_watch *w);
 /* Run argv with its output into out (-1: none), for so long at most. The status; -1: it could not be run, or was ended. */
 int wf_watch_run(struct wf_watch *w, char *const *argv, int out, int64_t limit_ns);
@@ -253,7 +253,7 @@ bool wf_watch_find_core(const struct wf_watch *w, const struct wf_watch_event *e
 void wf_watch_door_open(struct wf_watch *w);
 /* In the child, before it becomes the program: the page is its. */
 void wf_watch_door_give(const struct wf_watch *w);
-/* What the child says that it dies of. */
+/* The signal that the child says it dies of. */
 int wf_watch_door_signal(const struct wf_watch *w);
 /* Let it die. */
 void wf_watch_door_release(struct wf_watch *w);
