@@ -225,6 +225,16 @@ long model_syscall(long nr, long a, long b, long c, long d)
 
 bool machine_is_full;
 
+uintptr_t model_arch_get_base(void)
+{
+	return (uintptr_t)model_gs;
+}
+
+void model_arch_set_base(uintptr_t base)
+{
+	model_gs = (void *)base;
+}
+
 void model_arch_set_self(struct wf_kthread *k)
 {
 	model_gs = k; /* as model_cpu() was told */

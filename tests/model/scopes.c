@@ -13,7 +13,6 @@
 #include <string.h>
 
 struct wf_kthread *wf_self_come_in(void);
-void wf_arch_set_base(uintptr_t base);
 
 struct wf_kthread *wf_self_come_in(void)
 {

@@ -13,20 +13,6 @@
 static struct wf_thread *threads[MAX_THREADS];
 static uint32_t nr_threads;
 
-/* --- what sync/wait.c asks of arch/ --- */
-
-uintptr_t wf_arch_get_base(void);
-uintptr_t wf_arch_get_base(void)
-{
-	return (uintptr_t)model_gs;
-}
-
-void wf_arch_set_base(uintptr_t base);
-void wf_arch_set_base(uintptr_t base)
-{
-	model_gs = (void *)base;
-}
-
 /* --- the cast --- */
 
 /* The thread that we are; NULL on a stranger. */
