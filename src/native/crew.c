@@ -2,6 +2,7 @@
 /* The threads that take tasks over; see task.c. */
 #include "native/crew.h"
 #include "linux/abi.h"
+#include "native/glibc.h"
 #include "native/watched.h"
 #include "sched/runtime.h"
 
@@ -74,7 +75,7 @@ WF_FACE_CODE void wf_crew_begin(void)
 	crew.has_barrier = syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0,
 				   0) == 0;
 	init();
-	(void)pthread_atfork(NULL, NULL, start_in_child);
+	wf_glibc_in_child(start_in_child);
 }
 
 /* Signals are for the program's own threads. */

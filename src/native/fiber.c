@@ -16,6 +16,7 @@
 #include "native/fiber.h"
 #include "linux/abi.h"
 #include "linux/overflow.h"
+#include "native/glibc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -198,7 +199,7 @@ WF_FACE_CODE static void begin_in_child(void)
 
 WF_FACE_CODE static void begin(void)
 {
-	(void)pthread_atfork(NULL, NULL, begin_in_child);
+	wf_glibc_in_child(begin_in_child);
 	mine_from = (char *)&mine - (char *)__builtin_thread_pointer();
 	has_key = pthread_key_create(&at_thread_end, leave_home) == 0;
 	wf_store_release(&lx_config.find_fiber, find_running);

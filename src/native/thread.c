@@ -294,7 +294,7 @@ static WF_FACE_CODE void forget(void)
 
 static WF_FACE_CODE void watch_forks(void)
 {
-	(void)__register_atfork(NULL, NULL, forget, &__dso_handle);
+	wf_glibc_in_child(forget);
 }
 
 /* A use of t begins. */
