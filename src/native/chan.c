@@ -54,7 +54,7 @@ WF_FACE void weft_chan_close(weft_chan *ch)
 {
 	struct wf_thread *self = wf_face_enter();
 
-	wf_native_release(ch);
+	wf_watched_release(ch);
 	wf_chan_close(self, of(ch));
 	wf_face_leave(self);
 }
@@ -65,9 +65,9 @@ WF_FACE int weft_chan_send_bytes(weft_chan *ch, const void *item, size_t bytes, 
 	int ret;
 
 	check_size("weft_chan_send", of(ch), bytes);
-	wf_native_release(ch);
+	wf_watched_release(ch);
 	WF_NATIVE_WAIT(self, ret, wf_chan_send(self, of(ch), item, until));
-	wf_native_acquire(ch);
+	wf_watched_acquire(ch);
 	return ret;
 }
 
@@ -77,9 +77,9 @@ WF_FACE int weft_chan_recv_bytes(weft_chan *ch, void *out, size_t bytes, weft_ti
 	int ret;
 
 	check_size("weft_chan_recv", of(ch), bytes);
-	wf_native_release(ch);
+	wf_watched_release(ch);
 	WF_NATIVE_WAIT(self, ret, wf_chan_recv(self, of(ch), out, until));
-	wf_native_acquire(ch);
+	wf_watched_acquire(ch);
 	return ret;
 }
 

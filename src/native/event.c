@@ -17,7 +17,7 @@ WF_FACE void weft_event_set(weft_event *e)
 {
 	struct wf_thread *self = wf_face_enter();
 
-	wf_native_release(e);
+	wf_watched_release(e);
 	wf_event_set(self, of(e));
 	wf_face_leave(self);
 }
@@ -34,7 +34,7 @@ WF_FACE bool weft_event_is_set(const weft_event *e)
 {
 	if (!wf_event_is_set(of(e)))
 		return false;
-	wf_native_acquire(e);
+	wf_watched_acquire((void *)e);
 	return true;
 }
 
@@ -45,6 +45,6 @@ WF_FACE int weft_event_wait(weft_event *e, weft_time until)
 
 	WF_NATIVE_WAIT(self, ret, wf_event_wait(self, of(e), until));
 	if (ret == 0)
-		wf_native_acquire(e);
+		wf_watched_acquire(e);
 	return ret;
 }

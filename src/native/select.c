@@ -115,17 +115,16 @@ static WF_FACE_CODE int64_t time_left(int64_t until)
 }
 
 /* libc's poll() would be a cancellation point, and the waiter is at the channels. How many, or -errno. */
-static WF_FACE_CODE int poll_until(struct pollfd *fds, uint32_t nr, int64_t until)
+static WF_FACE_CODE int poll_for(struct pollfd *fds, uint32_t nr, int64_t ns)
 {
-	const int64_t ns = WF_MIN(WF_MAX(time_left(until), 0), WF_NATIVE_LONGEST_NS);
 	struct timespec left = { ns / WF_SEC, ns % WF_SEC };
 	const int kept = errno;
-	long ret = syscall(__NR_ppoll, fds, (unsigned long)nr, until == WEFT_NEVER ? NULL : &left,
+	long ret = syscall(__NR_ppoll, fds, (unsigned long)nr, ns == WEFT_NEVER ? NULL : &left,
 			   NULL, 0);
 
 	if (ret < 0)
 		ret = -errno;
-	if (ret == -EINTR)
+	if (ret <= 0 && ns)
 		wf_native_run_handlers();
 	errno = kept;
 	return (int)ret;
@@ -134,7 +133,9 @@ static WF_FACE_CODE int poll_until(struct pollfd *fds, uint32_t nr, int64_t unti
 static WF_FACE_CODE int wait_in_kernel(struct wf_select *s, const struct fds *f, int64_t until)
 {
 	const int kept = errno;
-	int ret;
+	bool is_over;
+	int64_t ns;
+	int ret, error;
 
 	wf_waiter_init(&s->waiter, NULL);
 	s->waiter.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -145,9 +146,13 @@ static WF_FACE_CODE int wait_in_kernel(struct wf_select *s, const struct fds *f,
 	}
 	ret = wf_select_begin(NULL, s);
 	if (ret == -EAGAIN) {
+		ns = wf_native_wait_ns(WF_MAX(time_left(until), 0), &is_over);
 		f->poll[f->nr] = (struct pollfd){ .fd = s->waiter.fd, .events = POLLIN };
-		(void)poll_until(f->poll, f->nr + 1, until);
+		if (!is_over)
+			(void)poll_for(f->poll, f->nr + 1, ns);
 		ret = wf_select_end(NULL, s, wf_wait_over(&s->waiter, -EAGAIN));
+		error = is_over && ret == -EAGAIN ? wf_native_end_by_scope() : 0;
+		ret = error ? error : ret;
 	}
 	(void)syscall(__NR_close, s->waiter.fd); /* no cancellation point */
 	return ret;
@@ -179,7 +184,7 @@ static WF_FACE_CODE int look_and_wait(struct wf_select *s, const struct fds *f, 
 
 	if (self)
 		arm(self, f);
-	ret = poll_until(f->poll, f->nr, WEFT_NOW);
+	ret = poll_for(f->poll, f->nr, 0);
 	if (ret < 0 && ret != -EINTR)
 		return ret;
 	s->ready_fd = ret > 0 ? first_ready(s, f) : s->nr;
@@ -295,13 +300,13 @@ WF_FACE int weft_select(struct weft_op *ops, unsigned nr, weft_time until)
 	for (unsigned i = 0; i < nr; i++) {
 		check(&ops[i]);
 		nr_fds += is_fd(&ops[i]);
-		wf_native_release(ops[i].object);
+		wf_watched_release(ops[i].object);
 	}
 	if (nr > FEW)
 		ret = select_many(&s, nr_fds, until);
 	else
 		ret = nr_fds ? select_few_fds(&s, until) : select_few(&s, until);
 	for (unsigned i = 0; i < nr; i++)
-		wf_native_acquire(ops[i].object);
+		wf_watched_acquire(ops[i].object);
 	return ret;
 }

@@ -2,7 +2,7 @@
 /*
  * What the sanitizers and valgrind are told where the program is watched by them and the library is not.
  *
- * Called by: fiber.c, task.c and crew.c, in the program's code. base/san.h is for the runtime's own builds; a program that is
+ * Called by: fiber.c, task.c, crew.c, and event.c, chan.c and select.c, in the program's code. base/san.h is for the runtime's own builds; a program that is
  * compiled with -fsanitize links the library as it is, which finds the sanitizer's functions by their names: weak ones, so
  * that all other programs need none.
  *
@@ -34,7 +34,10 @@ WF_FACE_CODE void wf_watched_leave(struct wf_watched *self, const struct wf_watc
 /* first: nobody has run on it yet. */
 WF_FACE_CODE void wf_watched_arrive(struct wf_watched *self, bool is_first);
 
-/* What was done before a task is given away is seen by who runs it, and the other way round at its end. */
+/*
+ * What was done before a task is given away is seen by who runs it, and the other way round at its end. What was done before a
+ * channel or an event was used is seen by who uses it afterwards.
+ */
 extern bool wf_watched_by_threads; /* (p) before the program begins */
 WF_FACE_CODE void wf_watched_tell_release(void *at);
 WF_FACE_CODE void wf_watched_tell_acquire(void *at);

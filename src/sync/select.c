@@ -275,7 +275,7 @@ static int wait_for(struct wf_thread *self, struct wf_select *s, int64_t until)
 		return ret;
 	wf_waiter_init(&s->waiter, self);
 	if (self) /* there may be no lock to be taken */
-		wf_park_begin(WF_INTR, WF_WAIT_SELECT, s->nr);
+		wf_park_begin(WF_INTR | WF_REACHED, WF_WAIT_SELECT, s->nr);
 	ret = wf_select_begin(self, s);
 	if (ret != -EAGAIN) {
 		wf_wait_abort(self);

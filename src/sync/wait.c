@@ -3,10 +3,17 @@
 #include "sync/wait.h"
 #include "arch/arch.h"
 #include "sched/runtime.h"
+#include "sched/scope.h"
 
 #include <errno.h>
 
-long (*wf_wait_sleep)(uint32_t *word, uint32_t expected, int64_t timeout_ns) = sys_futex_wait;
+static bool sleep_raw(uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+	(void)sys_futex_wait(word, expected, timeout_ns);
+	return false;
+}
+
+struct wf_wait_outside wf_wait_outside = { .sleep = sleep_raw };
 
 /*
  * A wake-up is made on a kernel thread of ours: it counts there, and asks there who runs. One that is none borrows this
@@ -93,6 +100,13 @@ int wf_wait_over(struct wf_waiter *w, int why)
 	return 0;
 }
 
+static int over_by_scope(struct wf_waiter *w)
+{
+	int ret = wf_wait_over(w, -EINTR), error = ret ? wf_wait_outside.end() : 0;
+
+	return error ? error : ret;
+}
+
 static WF_NOINLINE int sleep_on_word(struct wf_waiter *w, int64_t until)
 {
 	for (;;) {
@@ -107,7 +121,8 @@ static WF_NOINLINE int sleep_on_word(struct wf_waiter *w, int64_t until)
 				return wf_wait_over(w, -ETIMEDOUT);
 		}
 		/* After a handler, too: it goes on. */
-		(void)wf_wait_sleep(&w->word, word, left);
+		if (wf_wait_outside.sleep(&w->word, word, left) && !wf_wait_is_claimed(word))
+			return over_by_scope(w);
 	}
 }
 
@@ -120,7 +135,20 @@ static int why_awake(const struct wf_thread *self, struct wf_waiter *w, enum wf_
 	}
 	if (reason == WF_WAKE_TIMEOUT)
 		return -ETIMEDOUT;
-	return wf_load_seq_cst(&self->attention) & WF_ATT_SIGNAL ? -EINTR : -EAGAIN;
+	if (wf_load_seq_cst(&self->attention) & WF_ATT_SIGNAL) /* its handler first */
+		return -EINTR;
+	return self->scopes && wf_scopes_are_over(self->scopes) ? -ECANCELED : -EAGAIN;
+}
+
+/* The same, as the wait returns it: a scope has ended it only if no waker came first. */
+static int end(const struct wf_thread *self, struct wf_waiter *w, int why)
+{
+	int ret = why ? wf_wait_over(w, why) : 0;
+
+	if (WF_LIKELY(ret != -ECANCELED))
+		return ret;
+	ret = wf_scopes_end(self->scopes, WF_SCOPE_BY_WAIT, 0);
+	return ret ? ret : -EINTR;
 }
 
 int wf_wait_park(struct wf_thread *self, struct wf_waiter *w, int64_t until)
@@ -135,8 +163,8 @@ int wf_wait_park(struct wf_thread *self, struct wf_waiter *w, int64_t until)
 	what = self->wait_what;
 	for (;;) {
 		why = why_awake(self, w, wf_park(until));
-		if (why != -EAGAIN)
-			return why ? wf_wait_over(w, why) : 0;
+		if (WF_LIKELY(why != -EAGAIN))
+			return end(self, w, why);
 		if (!wf_wait_begin_again(w, kind, what))
 			return 0;
 	}
@@ -145,7 +173,7 @@ int wf_wait_park(struct wf_thread *self, struct wf_waiter *w, int64_t until)
 bool wf_wait_begin_again(struct wf_waiter *w, enum wf_wait kind, uint64_t what)
 {
 	/* Nobody unparks a thread that does not park. PARKING, then the look; pairs with the claim before wf_unpark(). */
-	wf_park_begin(WF_INTR, kind, what);
+	wf_park_begin(WF_INTR | WF_REACHED, kind, what);
 	if (!wf_wait_is_claimed(wf_load_seq_cst(&w->word)))
 		return true;
 	(void)wf_park_abort();
@@ -155,7 +183,5 @@ bool wf_wait_begin_again(struct wf_waiter *w, enum wf_wait kind, uint64_t what)
 
 int wf_wait_park_beside(struct wf_thread *self, struct wf_waiter *w, int64_t until)
 {
-	int why = why_awake(self, w, wf_park(until));
-
-	return why ? wf_wait_over(w, why) : 0;
+	return end(self, w, why_awake(self, w, wf_park(until)));
 }

@@ -25,7 +25,7 @@
 
 /*
  * The word:
- *   PENDING -> OVER          the waiter   CAS: time, a signal, or it found something itself
+ *   PENDING -> OVER          the waiter   CAS: time, a signal, a scope, or it found something itself
  *   PENDING -> claimed       a waker      CAS, under the lock of the node's object; says which node
  *   claimed -> served        that waker   store, its last access
  */
@@ -112,7 +112,7 @@ void wf_wait_serve_all(struct wf_thread *self, struct wf_wait_node *first, int r
 WF_INLINE void wf_wait_begin(struct wf_thread *self, enum wf_wait kind, uint64_t what)
 {
 	if (self)
-		wf_park_begin_before_lock(WF_INTR, kind, what);
+		wf_park_begin_before_lock(WF_INTR | WF_REACHED, kind, what);
 }
 
 /* Instead of wf_wait_park(): nothing has to be waited for. */
@@ -124,7 +124,8 @@ WF_INLINE void wf_wait_abort(struct wf_thread *self)
 
 /*
  * Sleep. 0: served, by the node that wf_wait_index(w->word) says. Else the waiter has given up, and takes its nodes away:
- * -ETIMEDOUT; -EINTR: a signal is due, which the program's way out of the runtime sees to, and then the wait begins anew.
+ * -ETIMEDOUT; -ECANCELED: a scope of the caller's, as -ETIMEDOUT may be, too; -EINTR: a signal is due, which the program's way
+ * out of the runtime sees to, and then the wait begins anew.
  */
 WF_PARKS int wf_wait_park(struct wf_thread *self, struct wf_waiter *w, int64_t until);
 
@@ -167,8 +168,13 @@ WF_INLINE void wf_wait_unblock(const struct wf_thread *self, uint64_t old)
 		(void)sys_sigprocmask(2 /* SIG_SETMASK */, &old, NULL);
 }
 
-/* How a kernel thread that is not ours sleeps: sys_futex_wait(), or the same by libc. */
-extern long (*wf_wait_sleep)(uint32_t *word, uint32_t expected,
-			     int64_t timeout_ns); /* (p) before main() */
+/* (p) before main(): how a kernel thread that is not ours waits, by libc. */
+struct wf_wait_outside {
+	/* Sleeps while the word is what is expected, timeout_ns or for ever, or for nothing. True: a scope of its is over. */
+	bool (*sleep)(uint32_t *word, uint32_t expected, int64_t timeout_ns);
+	/* Such a scope ends the wait: its error. 0: it does not, after all. */
+	int (*end)(void);
+};
+extern struct wf_wait_outside wf_wait_outside;
 
 #endif
