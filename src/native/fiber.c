@@ -286,6 +286,7 @@ WF_NOINLINE WF_FACE_CODE static struct wf_fiber_home *make_home(void)
 	home->own.home_id = wf_fetch_add(&last_id, 1ull) + 1;
 	home->tid = (int)syscall(__NR_gettid);
 	home->thread = pthread_self();
+	home->scopes = wf_scopes_self();
 	if (wf_watched_is_any())
 		watch_own_stack(home);
 	wf_store_release(&home->id, home->own.home_id);
@@ -308,10 +309,23 @@ WF_NOINLINE WF_FACE_CODE static void *go_watched(struct weft_fiber *self, struct
 	return value;
 }
 
-/* The states of both say already what will be. */
-WF_INLINE void *go(struct wf_fiber_home *home, struct weft_fiber *self, struct weft_fiber *to,
-		   void *value)
+/* The thread's own stack keeps its scopes in force, and so does a fiber that has resumed another one. */
+WF_NOINLINE WF_FACE_CODE static void switch_scopes(struct wf_fiber_home *home,
+						   struct weft_fiber *self, struct weft_fiber *to,
+						   bool begins)
 {
+	bool stays = self == &home->own || self->state == WF_FIBER_RESUMES;
+
+	wf_scopes_switch(stays ? NULL : &self->scopes,
+			 begins && to != &home->own ? &to->scopes : NULL);
+}
+
+/* The states of both say already what will be. begins: to goes on for somebody, and not because one that it has resumed stops. */
+WF_INLINE void *go(struct wf_fiber_home *home, struct weft_fiber *self, struct weft_fiber *to,
+		   void *value, bool begins)
+{
+	if (WF_UNLIKELY(home->scopes->top || to->scopes.top))
+		switch_scopes(home, self, to, begins);
 	if (home->cxx) {
 		self->cxx = *home->cxx;
 		*home->cxx = to->cxx;
@@ -335,7 +349,7 @@ WF_FACE void *weft_fiber_resume(weft_fiber *f, void *value)
 	self->resuming = f;
 	f->resumer = f->parent = self;
 	f->state = WF_FIBER_RUNNING;
-	return go(home, self, f, value);
+	return go(home, self, f, value, true);
 }
 
 WF_FACE void *weft_fiber_yield(void *value)
@@ -353,7 +367,7 @@ WF_FACE void *weft_fiber_yield(void *value)
 	self->state = WF_FIBER_YIELDED;
 	to->resuming = NULL;
 	to->state = WF_FIBER_RUNNING;
-	return go(home, self, to, value);
+	return go(home, self, to, value, false);
 }
 
 WF_FACE void *weft_fiber_transfer(weft_fiber *f, void *value)
@@ -373,7 +387,7 @@ WF_FACE void *weft_fiber_transfer(weft_fiber *f, void *value)
 	if (!f->resumer)
 		f->parent = &home->own;
 	f->state = WF_FIBER_RUNNING;
-	return go(home, self, f, value);
+	return go(home, self, f, value, true);
 }
 
 /* Who goes on when self is done. */
@@ -405,7 +419,7 @@ WF_FACE_CODE static void run(void *fiber, void *value)
 	self->resumer = NULL;
 	self->state = WF_FIBER_DONE;
 	to->state = WF_FIBER_RUNNING;
-	(void)go(home, self, to, value);
+	(void)go(home, self, to, value, false);
 	__builtin_unreachable();
 }
 

@@ -5,6 +5,7 @@
 #ifndef WF_NATIVE_FIBER_H
 #define WF_NATIVE_FIBER_H
 
+#include "native/scope.h"
 #include "native/stackpool.h"
 #include "native/watched.h"
 #include "weft/fiber.h"
@@ -58,6 +59,7 @@ struct weft_fiber {
 	void *(*fn)(void *first);
 	const char *name;
 	struct wf_watched watched;
+	struct wf_scope_chain scopes;
 };
 
 _Static_assert(offsetof(struct weft_fiber, sp) == WF_FIBER_SP, "fiber.S relies on it");
@@ -69,6 +71,7 @@ struct wf_fiber_home {
 	struct wf_fiber_cxx *cxx; /* the C++ runtime's, of this thread; NULL: there is none */
 	uint64_t id;              /* (a) no two threads have the same; 0: nobody's */
 	struct weft_fiber own;    /* the thread's own stack */
+	struct wf_scopes *scopes; /* the thread's */
 	bool is_watched;
 	int tid;
 	pthread_t thread;

@@ -292,6 +292,43 @@ struct wf_scope *wf_scopes_exchange(struct wf_scope *top)
 	return before;
 }
 
+/* From a fiber's outermost on: what hung on before hangs on after. */
+static WF_FACE_CODE void hang_on(struct wf_scope *s, struct wf_scope *before,
+				 struct wf_scope *after)
+{
+	int64_t until = WF_NEVER;
+
+	if (s->outer == before)
+		s->outer = after;
+	else
+		hang_on(s->outer, before, after);
+	if (s->outer && !(wf_load_relaxed(&s->state) & WF_SCOPE_SHIELD))
+		until = s->outer->until;
+	s->until = WF_MIN(s->deadline, until);
+	s->check = wf_scope_check_of(s);
+}
+
+void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered)
+{
+	struct wf_scope *top;
+
+	if (left) {
+		top = wf_scopes_exchange(left->link);
+		left->top = top == left->link ? NULL : top;
+		if (!left->top)
+			left->link = NULL;
+	}
+	if (entered) {
+		top = own.top;
+		if (entered->top && entered->link != top)
+			hang_on(entered->top, entered->link, top);
+		if (entered->top)
+			(void)wf_scopes_exchange(entered->top);
+		entered->link = top;
+		entered->top = NULL;
+	}
+}
+
 /* Natively a canceller only leaves word of it: so often is that looked for. */
 #define NATIVE_LOOK_NS (10 * WF_MS)
 

@@ -14,8 +14,20 @@
 /* Of the calling thread, whose they stay, ready for use. */
 WF_FACE_CODE struct wf_scopes *wf_scopes_self(void);
 
-/* Another chain is in force from now on: a fiber's. The innermost of the one that is left is returned; NULL: none. */
+/* Another chain is in force from now on. The innermost of the one that is left is returned; NULL: none. */
 WF_FACE_CODE struct wf_scope *wf_scopes_exchange(struct wf_scope *top);
+
+/*
+ * Scopes that a fiber has opened, in force only while it runs; outside of them are those of whoever goes on with it, who is
+ * another one each time. All zero: none.
+ */
+struct wf_scope_chain {
+	struct wf_scope *top;  /* while it does not run: the innermost of its own, or NULL */
+	struct wf_scope *link; /* what its outermost hangs on, or hung on */
+};
+
+/* left: of a fiber that is left, or NULL; entered: of the one that goes on, or NULL where its scopes are in force. */
+WF_FACE_CODE void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered);
 
 /*
  * Sleep on the word, as FUTEX_WAIT_BITSET does, and no longer than the caller's scopes allow, each time: -ETIMEDOUT,

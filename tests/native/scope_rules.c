@@ -20,7 +20,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <weft/fiber.h>
 #include <weft/scope.h>
+#include <weft/thread.h>
 #include <weft/weft.h>
 
 #define IF_REACHED()                                                                               \
@@ -473,4 +475,64 @@ TEST(a_loop_that_ignores_an_error_meets_the_next)
 	IF_REACHED();
 	pthread_create(&t, NULL, ignore_one, &s);
 	pthread_join(t, NULL);
+}
+
+static int until_told(void *may_end)
+{
+	while (!__atomic_load_n((int *)may_end, __ATOMIC_SEQ_CST))
+		weft_sleep_until(weft_now() + WEFT_MS / 2);
+	return 7;
+}
+
+TEST(a_join_ends_each_time_and_the_thread_can_be_joined_later)
+{
+	int may_end = 0, result = 0;
+	weft_thread *t;
+	weft_scope s;
+
+	CHECK_EQ(weft_thread_spawn(until_told, &may_end, NULL, &t), 0);
+	weft_scope_open(&s, weft_now() + WEFT_MS, "join");
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), -ETIMEDOUT);
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), -ETIMEDOUT);
+	CHECK_EQ(weft_scope_close(&s), -ETIMEDOUT);
+	__atomic_store_n(&may_end, 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+	CHECK_EQ(result, 7);
+}
+
+/* Yields in a scope, and in two, and sees what is around the one that resumes it. */
+static void *yields_in_scopes(void *first)
+{
+	weft_scope a, b;
+
+	weft_scope_open(&a, WEFT_NOW, "of the fiber");
+	CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
+	(void)weft_fiber_yield(NULL);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	weft_scope_open(&b, WEFT_NEVER, "inner");
+	(void)weft_fiber_yield(NULL);
+	CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
+	CHECK_EQ(weft_scope_close(&b), 0);
+	CHECK_EQ(weft_scope_close(&a), -ETIMEDOUT);
+	(void)weft_fiber_yield(NULL);
+	return first;
+}
+
+TEST(a_fiber_has_scopes_of_its_own_while_it_runs)
+{
+	weft_fiber *f;
+	weft_scope s;
+
+	start();
+	f = weft_fiber_new(yields_in_scopes, NULL);
+	(void)weft_fiber_resume(f, NULL);
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_scope_open(&s, WEFT_NEVER, "s");
+	weft_scope_cancel(&s);
+	(void)weft_fiber_resume(f, NULL);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	CHECK_EQ(weft_scope_close(&s), -ECANCELED);
+	(void)weft_fiber_resume(f, NULL);
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_fiber_free(f);
 }
