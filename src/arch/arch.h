@@ -38,6 +38,7 @@
  *			is on no CPU, for readers from outside; WF_UC_SHOWN(X): those that a report of a crash shows. The last
  *			two say for each register a name and the I of WF_UC_I, its place in reg[] of the context.
  * WF_KT_*, WF_T_*, WF_GATE_*, WF_RESTART_*, WF_CHILD_*	what assembly and C agree on.
+ * WF_BYTES_OF_CALL	of the longest instruction that calls.
  * WF_USER_END		the program's addresses are below it.
  */
 struct wf_frame;
@@ -217,6 +218,9 @@ void wf_arch_leave_window(struct wf_ucontext *uc);
 
 /* Right behind the instruction of wf_arch_raw_call(). */
 bool wf_arch_is_behind_raw_call(const struct wf_ucontext *uc);
+
+/* Do the WF_BYTES_OF_CALL bytes from before on end with an instruction that calls? */
+WF_INLINE bool wf_arch_is_call(const uint8_t *before);
 
 /* --- frames of signals, as the kernel builds them --- */
 

@@ -6,7 +6,6 @@
  * libc nor ours. It may be left over from an earlier call; `weft dump` follows the stack instead.
  */
 #include "obs/stall.h"
-#include "arch/arch.h"
 #include "obs/symbols.h"
 
 #include <linux/poll.h>

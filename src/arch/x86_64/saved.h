@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct wf_switch_frame) == 64, "switch.S relies on it");
 /* Does a call instruction end behind these bytes, so that what follows may be a return address? */
 #define WF_BYTES_OF_CALL 7
 
-WF_INLINE bool wf_arch_is_call(const uint8_t before[WF_BYTES_OF_CALL])
+WF_INLINE bool wf_arch_is_call(const uint8_t *before)
 {
 	const uint8_t *end = before + WF_BYTES_OF_CALL;
 
