@@ -15,18 +15,23 @@
  * Invariant: an idle program is looked at once more, after the time has passed, and then slept for.
  */
 #include "linux/watchdog.h"
+#include "base/fmt.h"
 #include "linux/sigdefault.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 
 #define LOOKS 8                /* in the time that is waited */
 #define AGAIN_NS (60 * WF_SEC) /* between two reports */
 #define LATE_NS (100 * WF_MS)  /* a look that is so late: nobody ran, we neither */
 
+#define CHANCE_NS (100 * WF_MS)
+
 /* The door's own. */
 static struct {
 	uint64_t progress;
-	int64_t since, next, told_at;
+	int64_t since, next, told_at, cpu_used;
 	bool was_told, has_told;
 } dog;
 
@@ -136,6 +141,62 @@ static bool is_circle(struct lx_stall *s)
 	return s->is_circle;
 }
 
+/* Of the whole process; 0: not known. */
+static int64_t cpu_used(void)
+{
+	struct __kernel_timespec ts = { 0 };
+
+	(void)sys2(__NR_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (int64_t)ts.tv_sec * WF_SEC + ts.tv_nsec;
+}
+
+/* Does it want a processor, as far as the kernel knows? */
+static bool is_runnable(int tid)
+{
+	char text[128], *at = text;
+	struct wf_fmt f;
+	long fd, n;
+
+	wf_fmt_init(&f, text, sizeof(text));
+	wf_fmt_str(&f, "/proc/self/task/");
+	wf_fmt_i64(&f, tid);
+	wf_fmt_str(&f, "/stat");
+	fd = sys4(__NR_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC, 0);
+	n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		(void)sys_close((int)fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* Behind the name, which ends with the last parenthesis; what stands further on has none. */
+	for (char *c = text; *c; c++)
+		at = *c == ')' ? c : at;
+	return at[0] && at[1] && at[2] == 'R';
+}
+
+/*
+ * Workers that want to run and were let by nobody: the machine is overloaded, and the program can do nothing for it. One that
+ * had the processor for CHANCE_NS has had its chance.
+ */
+static bool is_starved(int64_t for_ns)
+{
+	int64_t nr = 0;
+
+	if (wf_load_acquire(&wf_rt.is_filtered))
+		return false;
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
+		const struct wf_kthread *k = wf_load_acquire(&wf_rt.workers[i].kthread);
+
+		nr += k && is_runnable(wf_load_relaxed(&k->tid));
+	}
+	return cpu_used() - dog.cpu_used < nr * WF_MIN(for_ns / 4, CHANCE_NS);
+}
+
+static void begin_anew(int64_t now)
+{
+	dog.since = now;
+	dog.was_told = false;
+	dog.cpu_used = cpu_used();
+}
+
 static void tell(struct lx_stall *s, int64_t now)
 {
 	dog.was_told = true;
@@ -165,12 +226,13 @@ int64_t lx_watchdog_look(int64_t now)
 	/* The process was stopped meanwhile, or the machine slept. */
 	if (seen != dog.progress || (dog.next != WF_NEVER && now - dog.next > every + LATE_NS)) {
 		dog.progress = seen;
-		dog.since = now;
-		dog.was_told = false;
+		begin_anew(now);
 	}
 	s.for_ns = now - dog.since;
 	if (!dog.was_told && s.for_ns >= after) {
-		if (is_stuck(&s) || is_circle(&s))
+		if (is_stuck(&s) && is_starved(s.for_ns))
+			begin_anew(now);
+		else if (s.nr || is_circle(&s))
 			tell(&s, now);
 		else if (!wf_load_relaxed(&wf_rt.monitor_armed))
 			dog.was_told = true; /* it is idle: looked at once more, and that was now */
