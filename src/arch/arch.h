@@ -16,7 +16,7 @@
  * The assembly calls C by name in these places only: wf_linux_enter(), wf_linux_interrupted(), wf_linux_attention(),
  * wf_linux_make() (linux/dispatch.h), wf_linux_vfork_begin() and kin (linux/process.h), wf_linux_thread_started()
  * (linux/thread.h), wf_linux_handler_attention() and wf_linux_sigreturn() (linux/sigdeliver.h), wf_self_come_in()
- * (sched/self.h).
+ * (sched/self.h), wf_arch_fiber_personality() (native/fiber.c).
  *
  * What a CPU without a second base register does in place of one: ARCHITECTURE.md, "Which kernel thread am I".
  */
@@ -188,6 +188,9 @@ long wf_arch_copy(void *dst, const void *src, size_t n);
 long wf_arch_load32(const uint32_t *p, uint32_t *out);
 long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
 bool wf_arch_end_access(struct wf_ucontext *uc);
+
+/* Does a call instruction end behind these WF_BYTES_OF_CALL bytes, so that what follows may be a return address? */
+WF_INLINE bool wf_arch_is_call(const uint8_t *before);
 
 /* --- contexts that a signal interrupted --- */
 

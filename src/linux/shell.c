@@ -2,7 +2,6 @@
 /* What Linux keeps of a thread; see shell.h. */
 #include "linux/shell.h"
 #include "arch/arch.h"
-#include "arch/arch.h"
 #include "linux/bind.h"
 #include "linux/policy.h"
 #include "linux/signals.h"

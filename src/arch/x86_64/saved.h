@@ -17,7 +17,6 @@ struct wf_switch_frame {
 
 _Static_assert(sizeof(struct wf_switch_frame) == 64, "switch.S relies on it");
 
-/* Does a call instruction end behind these bytes, so that what follows may be a return address? */
 #define WF_BYTES_OF_CALL 7
 
 WF_INLINE bool wf_arch_is_call(const uint8_t *before)
