@@ -24,7 +24,7 @@ import gdb
 import gdb.unwinder
 
 MAGIC = b"weftview"
-VERSION = 2
+VERSION = 3
 FIELD = struct.Struct("=40sII")
 VALUE = struct.Struct("=8s24sQ")
 ROOT = struct.Struct("=40sQ")

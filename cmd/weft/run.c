@@ -135,6 +135,8 @@ static void set_environment(const struct wf_run_options *o, const char *library)
 		set_or_die("WEFT_STATS", "1");
 	if (o->trace)
 		set_trace(o->trace);
+	if (o->record)
+		set_or_die("WEFT_RECORD", o->record);
 	if (o->has_seed)
 		set_number("WEFT_SEED", o->seed);
 	if (o->slice_us)

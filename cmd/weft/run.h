@@ -8,7 +8,7 @@
 struct wf_run_options {
 	unsigned long workers, slice_us; /* 0: not given */
 	bool has_stats, has_seed, is_strict;
-	const char *trace, *children, *io_uring, *model, *watchdog;
+	const char *trace, *record, *children, *io_uring, *model, *watchdog;
 	unsigned long long seed;
 	unsigned long long stack_bytes; /* 0: not given */
 };

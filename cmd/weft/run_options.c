@@ -21,6 +21,8 @@
 #define MIN_WATCHDOG_MS 100
 #define MAX_WATCHDOG_MS (24 * 3600 * 1000ull)
 #define MAX_STACK_BYTES (1ull << 40)
+#define MIN_RING_BYTES (4ull << 10) /* as src/trace/trace.h has it */
+#define MAX_RING_BYTES (1ull << 30)
 
 const char wf_run_help[] =
 	"Usage: weft run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
@@ -31,6 +33,9 @@ const char wf_run_help[] =
 	"  --workers N    run on N kernel threads, 1 to 1024 (default: as many as CPUs are allowed)\n"
 	"  --stats        print counters on standard error when the program ends\n"
 	"  --trace FILE   write the scheduler's events to FILE; %p in it is the pid\n"
+	"  --record[=SIZE]\n"
+	"                 keep the last events for weft trace, in a ring of SIZE for each kernel thread\n"
+	"                 (default: 1M); with =calls or =SIZE,calls also the system calls\n"
 	"  --seed N       schedule at random, from the seed N, to find races\n"
 	"  --slice US     let a thread compute for US microseconds while others wait, 100 to 1000000\n"
 	"                 (default: 10000)\n"
@@ -54,8 +59,8 @@ const char wf_run_help[] =
 	"Environment:\n"
 	"  WEFT=0         run the program as if weft were not there (also off, no, false)\n"
 	"  WEFT_LIBRARY   the library to preload, if it is not at its usual place\n"
-	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING, WEFT_CHILDREN,\n"
-	"  WEFT_MODEL, WEFT_STRICT, WEFT_WATCHDOG\n"
+	"  WEFT_WORKERS, WEFT_STATS, WEFT_TRACE, WEFT_RECORD, WEFT_SEED, WEFT_SLICE, WEFT_IO_URING,\n"
+	"  WEFT_CHILDREN, WEFT_MODEL, WEFT_STRICT, WEFT_WATCHDOG\n"
 	"                 what the options set; an option wins\n"
 	"  WEFT_OVERFLOW=always\n"
 	"                 tell of a stack overflow even where the program handles it itself\n"
@@ -224,6 +229,28 @@ static int take_watchdog(struct wf_run_options *o, const char *name, const char 
 	return WF_EXIT_REFUSED;
 }
 
+/* A size, "calls", or both with a comma between them. NULL: --record alone. */
+static int take_record(struct wf_run_options *o, const char *name, const char *text)
+{
+	unsigned long long bytes;
+	char size[24];
+	size_t len;
+
+	o->record = text ? text : "1";
+	if (!text || strcmp(text, "calls") == 0)
+		return 0;
+	len = strcspn(text, ",");
+	if (len < sizeof(size) && (!text[len] || strcmp(text + len, ",calls") == 0)) {
+		memcpy(size, text, len);
+		size[len] = '\0';
+		if (parse_bytes(size, &bytes) && bytes >= MIN_RING_BYTES && bytes <= MAX_RING_BYTES)
+			return 0;
+	}
+	wf_cmd_error("run: %s takes a size from 4K to 1G, calls, or SIZE,calls, not '%s'", name,
+		     text);
+	return WF_EXIT_REFUSED;
+}
+
 static int take_overflow(struct wf_run_options *o, const char *name, const char *text)
 {
 	(void)o;
@@ -284,6 +311,11 @@ static int take_trace_or_answer(struct wf_run_options *o, const char *name, cons
 	return answer_of(text) == NEITHER ? take_trace(o, name, text) : 0;
 }
 
+static int take_record_or_answer(struct wf_run_options *o, const char *name, const char *text)
+{
+	return answer_of(text) == NEITHER ? take_record(o, name, text) : 0;
+}
+
 /* Returns 0, or the exit code (also for --help, with *out_done set). */
 int wf_run_parse_options(int argc, char **argv, struct wf_run_options *out, bool *out_done)
 {
@@ -291,6 +323,7 @@ int wf_run_parse_options(int argc, char **argv, struct wf_run_options *out, bool
 		{ "workers", required_argument, NULL, 'w' },
 		{ "stats", no_argument, NULL, 's' },
 		{ "trace", required_argument, NULL, 't' },
+		{ "record", optional_argument, NULL, 'r' },
 		{ "seed", required_argument, NULL, 'S' },
 		{ "slice", required_argument, NULL, 'q' },
 		{ "io-uring", required_argument, NULL, 'u' },
@@ -317,6 +350,9 @@ int wf_run_parse_options(int argc, char **argv, struct wf_run_options *out, bool
 			break;
 		case 't':
 			ret = take_trace(out, "--trace", optarg);
+			break;
+		case 'r':
+			ret = take_record(out, "--record", optarg);
 			break;
 		case 'S':
 			ret = take_seed(out, "--seed", optarg);
@@ -384,6 +420,7 @@ int wf_run_parse_environment(struct wf_run_options *out)
 		{ "WEFT_STATS", take_stats, out->has_stats },
 		{ "WEFT_STRICT", take_strict, out->is_strict },
 		{ "WEFT_TRACE", take_trace_or_answer, out->trace != NULL },
+		{ "WEFT_RECORD", take_record_or_answer, out->record != NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {

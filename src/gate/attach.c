@@ -41,6 +41,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HWCAP2_FSGSBASE 2ul
@@ -86,6 +87,24 @@ static void say_short(const char *of)
 static void stay_outside(const char *why)
 {
 	wf_say("its own kernel threads stay outside of the program's sandbox: ", why, NULL);
+}
+
+static void say_lacking(void)
+{
+	wf_say("no memory for the events of a kernel thread, which goes on without: ",
+	       "RLIMIT_AS, or vm.max_map_count", NULL);
+}
+
+static void arm_trace(void)
+{
+	struct wf_trace_moment now = { .cycles = wf_cpu_cycles() };
+
+	if (!settings.keeps)
+		return;
+	(void)sys_clock_read(CLOCK_MONOTONIC, &now.monotonic);
+	(void)sys_clock_read(CLOCK_BOOTTIME, &now.boottime);
+	wf_trace_arm(settings.keeps, settings.ring_bytes, &now);
+	lx_config.on_lacking = say_lacking;
 }
 
 static void find_rseq(void)
@@ -224,7 +243,7 @@ static void prepare(const struct r_debug *debug, char **env)
 	lx_config.on_short = say_short;
 	lx_config.on_outside = stay_outside;
 	lx_config.prepare = patch_all;
-	wf_trace_on = settings.is_traced;
+	arm_trace();
 	if (settings.trace_file)
 		wf_events_to(settings.trace_file);
 	if (settings.wants_stats || settings.trace_file)

@@ -7,7 +7,7 @@
 #include "linux/abi.h"
 #include "trace/trace.h"
 
-static const char *bad[8]; /* names of variables */
+static const char *bad[10]; /* names of variables */
 static size_t nr_bad;
 
 static void note_bad(const char *name)
@@ -128,12 +128,59 @@ static void read_trace(char **env, struct wf_settings *out)
 {
 	const char *text = wf_env_get(env, "WEFT_TRACE");
 
-	if (!text || *text != '/') {
-		out->is_traced = is_on(env, "WEFT_TRACE", false);
+	if (text && *text == '/')
+		out->trace_file = text;
+	else if (!is_on(env, "WEFT_TRACE", false))
 		return;
+	out->keeps = WF_TRACE_SCHED | WF_TRACE_CALLS;
+	out->ring_bytes = WF_TRACE_FILE_BYTES;
+}
+
+/* A number with a unit; what follows it, or NULL: it is none, or not between the bounds. */
+static const char *take_size(const char *text, uint64_t *out)
+{
+	static const char units[] = "KMG";
+	uint64_t v = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (v > WF_TRACE_MAX_BYTES)
+			return NULL;
+		v = v * 10 + (uint64_t)(*text - '0');
 	}
-	out->is_traced = true;
-	out->trace_file = text;
+	for (uint32_t i = 0; i < sizeof(units) - 1; i++) {
+		if (*text != units[i])
+			continue;
+		v <<= 10 * (i + 1);
+		text++;
+		break;
+	}
+	*out = v;
+	return v < WF_TRACE_MIN_BYTES || v > WF_TRACE_MAX_BYTES ? NULL : text;
+}
+
+/* WEFT_RECORD: a size, "calls", both with a comma between them, or whether at all. */
+static void read_record(char **env, struct wf_settings *out)
+{
+	const char *text = wf_env_get(env, "WEFT_RECORD");
+	enum wf_env_switch value = wf_env_switch(text);
+	uint64_t bytes = WF_TRACE_RECORD_BYTES;
+	bool has_calls = false;
+
+	if (!text || !*text || value == WF_ENV_OFF)
+		return;
+	if (value != WF_ENV_ON) {
+		if (*text >= '0' && *text <= '9') {
+			text = take_size(text, &bytes);
+			text = text && *text == ',' ? text + 1 : text;
+		}
+		has_calls = text && wf_env_is(text, "calls");
+		if (!text || (*text && !has_calls)) {
+			note_bad("WEFT_RECORD");
+			return;
+		}
+	}
+	out->keeps |= WF_TRACE_SCHED | (has_calls ? WF_TRACE_CALLS : 0);
+	out->ring_bytes = bytes;
 }
 
 void wf_settings_read(char **env, struct wf_settings *out)
@@ -154,6 +201,7 @@ void wf_settings_read(char **env, struct wf_settings *out)
 		.leaves_children = !is_on(env, "WEFT_CHILDREN", true),
 	};
 	read_trace(env, out);
+	read_record(env, out);
 	lx_config.nr_workers = (uint32_t)number_of(env, "WEFT_WORKERS", WF_MAX_WORKERS);
 	lx_config.seed = number_of(env, "WEFT_SEED", UINT64_MAX);
 	lx_config.is_shuffled = seed && *seed;

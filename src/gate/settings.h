@@ -9,14 +9,16 @@
 #define WF_GATE_SETTINGS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct wf_settings {
-	bool is_off;            /* WEFT */
-	bool is_on;             /* WEFT, too: where it is a question */
-	bool is_strict;         /* WEFT_STRICT: end instead of falling back to plain NPTL */
-	bool is_first;          /* WEFT_PID: this process is what `weft run` became */
-	bool wants_stats;       /* WEFT_STATS */
-	bool is_traced;         /* WEFT_TRACE: a file, or to keep the events for weft dump */
+	bool is_off;      /* WEFT */
+	bool is_on;       /* WEFT, too: where it is a question */
+	bool is_strict;   /* WEFT_STRICT: end instead of falling back to plain NPTL */
+	bool is_first;    /* WEFT_PID: this process is what `weft run` became */
+	bool wants_stats; /* WEFT_STATS */
+	unsigned keeps;   /* WEFT_TRACE, WEFT_RECORD: events, WF_TRACE_* */
+	uint64_t ring_bytes;
 	bool leaves_children;   /* WEFT_CHILDREN */
 	const char *trace_file; /* in the environment, or NULL */
 	const char *watch;      /* WEFT_WATCH: where the page of weft watch is, or NULL */

@@ -240,6 +240,7 @@ struct lx_config {
 	uintptr_t main_stack_top;
 	void (*on_refused)(const char *why); /* the first thread stays native */
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */
+	void (*on_lacking)(void);            /* some kernel threads keep no events */
 	void (*on_outside)(
 		const char *why);     /* what the program gives up, our kernel threads keep */
 	void (*on_main_end)(void);    /* (a) NULL, or main ends, and others go on */

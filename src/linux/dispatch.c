@@ -55,6 +55,19 @@ static long enter_shuffled(struct wf_frame *f)
 	return ret;
 }
 
+/* A call that does not return has no second event: it ends its thread, or goes back to what a signal interrupted. */
+static long enter_traced(struct wf_frame *f)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	uint64_t nr = f->nr;
+	long ret;
+
+	WF_TRACE(k, WF_EV_SYSCALL, nr, WF_ARG0(f));
+	ret = wf_is_shuffled() ? enter_shuffled(f) : handler_of(k, nr)(f);
+	WF_TRACE(wf_own_kthread(), WF_EV_RETURN, nr, ret);
+	return ret;
+}
+
 /*
  * The handler is called last, and returns to the gate: on its way through the kernel a call has made the processor forget
  * where we return to, so that each level of calls above it costs a misprediction.
@@ -69,7 +82,8 @@ long wf_linux_enter(struct wf_frame *f)
 		f->resume &= ~(1ull << WF_FRAME_KEEPS_BIT);
 	}
 	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
-	WF_TRACE(k, WF_EV_SYSCALL, f->nr, WF_ARG0(f));
+	if (WF_UNLIKELY(wf_load_hint(&wf_trace.on) & WF_TRACE_CALLS))
+		return enter_traced(f);
 	if (wf_is_shuffled())
 		return enter_shuffled(f);
 	return handler_of(k, f->nr)(f);

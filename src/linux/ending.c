@@ -14,8 +14,10 @@
  */
 #include "linux/ending.h"
 #include "linux/abi.h"
+#include "trace/trace.h"
 
 #include <signal.h>
+#include <time.h>
 
 #define PATIENCE_NS WF_SEC
 
@@ -24,12 +26,24 @@
 	(lx_bit(SIGQUIT) | lx_bit(SIGILL) | lx_bit(SIGTRAP) | lx_bit(SIGABRT) | lx_bit(SIGBUS) |   \
 	 lx_bit(SIGFPE) | lx_bit(SIGSEGV) | lx_bit(SIGXCPU) | lx_bit(SIGXFSZ) | lx_bit(SIGSYS))
 
+/* The last events are those that led here, not what the other threads do until the process is gone. */
+static void freeze(void)
+{
+	struct wf_trace_moment now = { .cycles = wf_cpu_cycles() };
+
+	(void)sys_clock_read(CLOCK_MONOTONIC, &now.monotonic);
+	(void)sys_clock_read(CLOCK_BOOTTIME, &now.boottime);
+	wf_trace_freeze(&now);
+}
+
 bool lx_ending_begin(void)
 {
 	uint32_t self = (uint32_t)lx_kernel_tid(), seen = 0;
 
-	if (wf_cas(&lx.ender, &seen, self))
+	if (wf_cas(&lx.ender, &seen, self)) {
+		freeze();
 		return true;
+	}
 	if (seen == self || self == (uint32_t)wf_rt.door->tid)
 		return false;
 	for (bool was_written = false; !was_written;) {

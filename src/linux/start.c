@@ -76,14 +76,25 @@ static void kicked(struct wf_kthread *k)
 #define POLLOUT 4
 
 /* Not where it would have to wait for somebody to read it: signals come through here. */
-static void tell_refused_kthread(long error)
+static bool may_say(void)
 {
 	struct {
 		int fd;
 		short events, revents;
 	} out = { .fd = 2, .events = POLLOUT };
 
-	if (lx_config.on_short && sys3(__NR_poll, &out, 1, 0) == 1 && out.revents & POLLOUT)
+	return sys3(__NR_poll, &out, 1, 0) == 1 && out.revents & POLLOUT;
+}
+
+static void tell_lack_of_rings(void)
+{
+	if (lx_config.on_lacking && may_say())
+		lx_config.on_lacking();
+}
+
+static void tell_refused_kthread(long error)
+{
+	if (lx_config.on_short && may_say())
 		lx_config.on_short(error == -EAGAIN   ? "RLIMIT_NPROC, or pids.max"
 				   : error == -ENOMEM ? "memory, or RLIMIT_AS"
 						      : "a filter of system calls");
@@ -100,6 +111,7 @@ static const struct wf_sched_hooks hooks = {
 	.stands_still = lx_bind_in_fault,
 	.stranded = lx_signal_stranded,
 	.refused_kthread = tell_refused_kthread,
+	.lacks_rings = tell_lack_of_rings,
 };
 
 static long refuse(const char *why)

@@ -37,7 +37,7 @@ static int write_event(int fd, const struct wf_kthread *k, const struct wf_trace
 	wf_fmt_str(&f, " ");
 	wf_fmt_u64(&f, e->tid);
 	wf_fmt_str(&f, " ");
-	wf_fmt_str(&f, wf_trace_name((enum wf_event)e->event));
+	wf_fmt_str(&f, wf_trace_name(wf_trace_kind(e)));
 	wf_fmt_str(&f, " ");
 	wf_fmt_hex(&f, e->a);
 	wf_fmt_str(&f, " ");
@@ -54,14 +54,22 @@ struct rest {
 
 static struct rest rest_of(const struct wf_trace_ring *ring)
 {
-	uint64_t end = ring ? wf_load_acquire(&ring->next) : 0;
+	uint64_t end = ring && ring->places ? wf_load_acquire(&ring->next) : 0;
+	uint64_t nr_places = ring ? ring->mask + 1 : 0;
 
-	return (struct rest){ ring, end > WF_TRACE_EVENTS ? end - WF_TRACE_EVENTS : 0, end };
+	return (struct rest){ ring, end > nr_places ? end - nr_places : 0, end };
 }
 
-static const struct wf_trace_event *first_of(const struct rest *r)
+/* Nobody writes any more, but one that is cut off in the middle of an event may have said nothing in its place. */
+static const struct wf_trace_event *first_of(struct rest *r)
 {
-	return r->at < r->end ? &r->ring->events[r->at % WF_TRACE_EVENTS] : NULL;
+	for (; r->at < r->end; r->at++) {
+		const struct wf_trace_event *e = &r->ring->places[r->at & r->ring->mask];
+
+		if (wf_trace_kind(e) != WF_EV_NONE)
+			return e;
+	}
+	return NULL;
 }
 
 /* The events of a kernel thread in the order in which they were. */

@@ -113,7 +113,17 @@ static const struct wf_inspect_field fields[] = {
 
 	SIZE(wf_trace_ring),
 	FIELD(wf_trace_ring, next),
-	FIELD(wf_trace_ring, events),
+	FIELD(wf_trace_ring, mask),
+	FIELD(wf_trace_ring, places),
+	SIZE(wf_trace),
+	FIELD(wf_trace, on),
+	FIELD(wf_trace, keeps),
+	FIELD(wf_trace, nr_lacking),
+	FIELD(wf_trace, began),
+	FIELD(wf_trace, frozen),
+	FIELD(wf_trace_moment, cycles),
+	FIELD(wf_trace_moment, monotonic),
+	FIELD(wf_trace_moment, boottime),
 	SIZE(wf_trace_event),
 	FIELD(wf_trace_event, cycles),
 	FIELD(wf_trace_event, event),
@@ -185,8 +195,10 @@ static const struct wf_inspect_value values[] = {
 	{ "reason", "signal", WF_WAKE_INTERRUPTED },
 
 	{ "const", "state_mask", WF_STATE_MASK },
-	{ "const", "trace_events", WF_TRACE_EVENTS },
 	{ "const", "trace_rings", WF_TRACE_RINGS },
+	{ "const", "trace_kind_bits", WF_TRACE_KIND_BITS },
+	{ "const", "trace_sched", WF_TRACE_SCHED },
+	{ "const", "trace_calls", WF_TRACE_CALLS },
 	/* A hook's return address lies so far below the stack of the call that it answers. */
 	{ "const", "gate_return",
 	  WF_RED_ZONE + sizeof(struct wf_frame) - offsetof(struct wf_frame, next) },
@@ -198,6 +210,7 @@ static const struct wf_inspect_root roots[] = {
 	{ "wf_runtime", &wf_rt },
 	{ "wf_thread_table", &wf_thread_table },
 	{ "lx_process", &lx },
+	{ "wf_trace", &wf_trace },
 };
 
 /* Volatile as a whole would say too much: it is constant, but the compiler must not drop it. */

@@ -15,7 +15,7 @@
 
 #define WF_INSPECT_SYMBOL "weft_inspect"
 #define WF_INSPECT_MAGIC "weftview"
-#define WF_INSPECT_VERSION 2u
+#define WF_INSPECT_VERSION 3u
 #define WF_INSPECT_NAME_BYTES 40
 
 /* Field "struct.member"; the row "struct" alone has offset 0 and the structure's size. */

@@ -25,6 +25,7 @@ void wf_bind_self(void)
 	if (self->bound)
 		return;
 	wf_account_bind(k, self);
+	WF_TRACE(k, WF_EV_BIND, w->index, 0);
 	wf_fetch_sub(&wf_rt.nr_unbound, 1u); /* two that bind at once do not both take the last */
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	wf_rt_make_vacant(w); /* may make a carrier: this kernel thread is still like all others */

@@ -102,6 +102,7 @@ bool wf_direct_begin(enum wf_wait kind, uint64_t what, int64_t *until)
 	wf_park_describe(kind, what);
 	wf_worker_charge(k, w, true);
 	k->count.directs++;
+	WF_TRACE(k, WF_EV_DIRECT, kind, what);
 	return true;
 }
 
@@ -132,6 +133,7 @@ void wf_direct_end(void)
 	wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	wf_store_relaxed(&w->slice_began, wf_rt.coarse_now);
 	wf_worker_begin_turn(w);
+	WF_TRACE(k, WF_EV_BACK, w->index + 1, 0);
 	/* We are busy again, and the monitor may have disarmed; as in wf_worker_loop(). */
 	wf_fence_seq_cst(&k->direct);
 	wf_monitor_arm();

@@ -59,6 +59,8 @@ struct wf_sched_hooks {
 	void (*stranded)(void);
 	/* By the door, once: no further kernel thread could be made, for this -errno. */
 	void (*refused_kthread)(long error);
+	/* By the door, once: some kernel threads keep no events. */
+	void (*lacks_rings)(void);
 };
 
 #endif

@@ -53,5 +53,6 @@ void wf_gather_join(struct wf_gather *g)
 		return;
 	wf_store_relaxed(&k->cur->gathers, true);
 	k->joins = home;
+	WF_TRACE(k, WF_EV_YIELD, 0, 0);
 	wf_worker_switch_away(WF_PREV_JOIN);
 }

@@ -68,8 +68,9 @@ bool wf_call_retake(struct wf_worker *w)
 	wf_step();
 	/* Only now does k's worker stay what it is: between the look and the CAS, k may have changed it. */
 	w = wf_load_acquire(&k->worker);
-	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+	/* k's thread waits until that worker is gone: it says nothing of what it does next before this is said */
 	WF_TRACE(wf_own_kthread(), WF_EV_HANDOFF, w->index, WF_HANDOFF_MONITOR);
+	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 	wf_rt_make_vacant(w);
 	return true;
 }

@@ -79,6 +79,11 @@ int64_t wf_rescue_look(int64_t now, bool is_queued)
 {
 	int32_t refusal = wf_load_relaxed(&wf_rt.refusal);
 
+	if (WF_UNLIKELY(wf_load_hint(&wf_trace.nr_lacking)) && !wf_rt.is_lack_told) {
+		wf_rt.is_lack_told = true;
+		if (wf_rt.hooks->lacks_rings)
+			wf_rt.hooks->lacks_rings();
+	}
 	if (WF_LIKELY(!refusal))
 		return WF_NEVER;
 	if (!wf_rt.is_refusal_told) {

@@ -112,10 +112,28 @@ static bool make_room(uint32_t i)
 			0);
 }
 
+/* Without memory for them the kernel thread goes on without. */
+static struct wf_trace_ring *map_rings(void)
+{
+	size_t bytes = wf_trace_bytes();
+	void *p = bytes ? sys_map(bytes) : NULL;
+
+	if (bytes && !p)
+		wf_fetch_add(&wf_trace.nr_lacking, 1u);
+	return wf_trace_init(p);
+}
+
+static void unmap_rings(struct wf_trace_ring *ring)
+{
+	if (ring)
+		sys_unmap(ring, wf_trace_bytes());
+}
+
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
 static struct wf_kthread *map_kthread(void)
 {
 	char *p = sys_map(KTHREAD_BYTES);
+	struct wf_trace_ring *ring;
 	struct wf_kthread *k;
 	bool is_apart;
 
@@ -124,9 +142,11 @@ static struct wf_kthread *map_kthread(void)
 	is_apart = is_set_apart(p, KTHREAD_BYTES);
 	guard(p, is_apart);
 	guard(p + WF_PAGE + WF_KSTACK_BYTES, is_apart);
+	ring = map_rings();
 	wf_spin_lock(&wf_rt.lock);
 	if (!make_room(wf_rt.nr_kthreads)) {
 		wf_spin_unlock(&wf_rt.lock);
+		unmap_rings(ring);
 		sys_unmap(p, KTHREAD_BYTES);
 		return NULL;
 	}
@@ -136,7 +156,7 @@ static struct wf_kthread *map_kthread(void)
 		.stack = p + WF_PAGE,
 		.altstack = p + 2 * WF_PAGE + WF_KSTACK_BYTES,
 		.index = wf_rt.nr_kthreads,
-		.ring = wf_trace_on ? sys_map(WF_TRACE_RINGS * sizeof(struct wf_trace_ring)) : NULL,
+		.ring = ring,
 	};
 	wf_store_release(&wf_rt.kthreads[k->index], k);
 	wf_store_release(&wf_rt.nr_kthreads, k->index + 1);
@@ -509,7 +529,7 @@ void wf_runtime_stop(void)
 		struct wf_kthread *k = wf_rt.kthreads[i];
 
 		sys_unmap((char *)k->stack - WF_PAGE, KTHREAD_BYTES);
-		sys_unmap(k->ring, WF_TRACE_RINGS * sizeof(*k->ring));
+		unmap_rings(k->ring);
 	}
 	sys_unmap(wf_rt.workers, sizeof(struct wf_worker) * wf_rt.nr_workers);
 	sys_unmap(wf_rt.kthreads, pool_max * sizeof(struct wf_kthread *));

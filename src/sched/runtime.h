@@ -95,6 +95,7 @@ struct wf_runtime {
 	 * refused: nobody takes it back. The other two are the monitor's own. See rescue.h. */
 	int32_t refusal;
 	bool is_refusal_told;
+	bool is_lack_told;
 	uint32_t rescue_turn;
 	uint32_t nr_lazy;       /* (a) kernel threads in a call that left its worker vacant */
 	uint32_t is_clock_lost; /* (a) the poller can be armed no more */

@@ -311,7 +311,7 @@ static void load(struct wf_kthread *k, struct wf_thread *t)
 		k->tls = t->tls;
 		wf_arch_set_tls(t->tls);
 	}
-	WF_TRACE(k, WF_EV_RUN, t->tid, 0);
+	WF_TRACE(k, WF_EV_RUN, t->tid, k->worker ? k->worker->index + 1 : 0);
 	wf_store_relaxed(&k->cur, t);
 }
 
@@ -580,6 +580,7 @@ void wf_worker_go_on(void)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = wf_rt_take_vacant();
 
+	WF_TRACE(k, WF_EV_BACK, w ? w->index + 1 : 0, 0);
 	if (!w) {
 		wf_worker_switch_away(WF_PREV_REHOME);
 		return;

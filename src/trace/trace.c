@@ -2,23 +2,82 @@
 /* The event rings, write side; see trace.h. */
 #include "trace/trace.h"
 
-uint32_t wf_trace_on;
+#define HEAD_BYTES 4096u /* the rings themselves; their events begin behind it */
+
+_Static_assert(sizeof(struct wf_trace_event) == 32, "32,768 events in 1 MiB");
+_Static_assert(WF_EV_NR <= 1u << WF_TRACE_KIND_BITS, "the rest of the word is the number");
+
+struct wf_trace wf_trace;
+
+static bool is_call(enum wf_event ev)
+{
+	return ev == WF_EV_SYSCALL || ev == WF_EV_RETURN;
+}
+
+void wf_trace_arm(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *now)
+{
+	uint64_t rounded = WF_TRACE_MIN_BYTES;
+
+	while (rounded < WF_TRACE_MAX_BYTES && 2 * rounded <= bytes)
+		rounded *= 2;
+	wf_trace.ring_bytes = rounded;
+	wf_trace.began = *now;
+	wf_trace.keeps = keeps;
+	wf_store_release(&wf_trace.on, keeps);
+}
+
+void wf_trace_freeze(const struct wf_trace_moment *now)
+{
+	if (!wf_exchange(&wf_trace.on, 0u))
+		return;
+	wf_trace.frozen = *now;
+}
+
+size_t wf_trace_bytes(void)
+{
+	if (!wf_trace.keeps)
+		return 0;
+	return HEAD_BYTES + wf_trace.ring_bytes * (wf_trace.keeps & WF_TRACE_CALLS ? 2 : 1);
+}
+
+struct wf_trace_ring *wf_trace_init(void *memory)
+{
+	struct wf_trace_ring *rings = memory;
+	char *places = (char *)memory + HEAD_BYTES;
+
+	for (uint32_t i = 0; rings && i < WF_TRACE_RINGS; i++) {
+		rings[i].mask = wf_trace.ring_bytes / sizeof(struct wf_trace_event) - 1;
+		if (wf_trace.keeps & (i ? WF_TRACE_CALLS : WF_TRACE_SCHED))
+			rings[i].places = (struct wf_trace_event *)places;
+		places += wf_trace.ring_bytes;
+	}
+	return rings;
+}
 
 void wf_trace_write(struct wf_trace_ring *rings, enum wf_event ev, uint32_t tid, uint64_t a,
 		    uint64_t b)
 {
 	struct wf_trace_ring *ring;
 	struct wf_trace_event *e;
+	uint64_t n;
 
 	if (wf_load_hint(&wf_probes_wanted))
 		wf_probes_fire(ev, tid, a, b);
 	if (!rings)
 		return;
-	ring = &rings[ev == WF_EV_SYSCALL];
-	e = &ring->events[ring->next % WF_TRACE_EVENTS];
-	*e = (struct wf_trace_event){ wf_cpu_cycles(), ev, tid, a, b };
-	/* a reader that sees the count sees the event */
-	wf_store_release(&ring->next, ring->next + 1);
+	ring = &rings[is_call(ev)];
+	if (!ring->places)
+		return;
+	n = wf_cpu_claim(&ring->next);
+	e = &ring->places[n & ring->mask];
+	wf_store_release(&e->event, 0u);
+	/* each after the 0 and after the claim; pairs with the reader's second look at the count */
+	wf_store_release(&e->cycles, wf_cpu_cycles());
+	wf_store_release(&e->tid, tid);
+	wf_store_release(&e->a, a);
+	wf_store_release(&e->b, b);
+	/* who sees the number sees the event */
+	wf_store_release(&e->event, (uint32_t)n << WF_TRACE_KIND_BITS | ev);
 }
 
 const char *wf_trace_name(enum wf_event ev)

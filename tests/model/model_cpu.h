@@ -24,6 +24,9 @@ WF_INLINE uint64_t wf_cpu_cycles(void)
 	return model_cycles();
 }
 
+/* Seen by others at once, where the real one may take a while as any store does. */
+#define wf_cpu_claim(count) wf_fetch_add_relaxed((count), 1u)
+
 WF_INLINE uintptr_t wf_cpu_base(void)
 {
 	return (uintptr_t)model_gs;

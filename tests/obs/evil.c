@@ -19,8 +19,9 @@
 
 static struct wf_inspect_field rows[FAKE_NR];
 static struct wf_inspect_value values[FAKE_NR_VALUES];
-static struct wf_inspect_root roots[3];
-static char runtime[256], table[64], process[64], kthread[256], ring[2048], thread[512];
+static struct wf_inspect_root roots[4];
+static char runtime[256], table[64], process[64], kthread[256], ring[64], places[2048], thread[512];
+static char trace[512];
 static uint64_t kthread_list[NR_KTHREADS];
 static char workers[NR_WORKERS * 256];
 
@@ -29,7 +30,7 @@ struct wf_inspect weft_inspect __attribute__((visibility("default"))) = {
 	.version = WF_INSPECT_VERSION,
 	.nr_fields = FAKE_NR,
 	.nr_values = FAKE_NR_VALUES,
-	.nr_roots = 3,
+	.nr_roots = 4,
 	.fields = rows,
 	.values = values,
 	.roots = roots,
@@ -47,6 +48,9 @@ static void build(void)
 	roots[0] = (struct wf_inspect_root){ "wf_runtime", runtime };
 	roots[1] = (struct wf_inspect_root){ "wf_thread_table", table };
 	roots[2] = (struct wf_inspect_root){ "lx_process", process };
+	roots[3] = (struct wf_inspect_root){ "wf_trace", trace };
+	put(trace, FAKE_TR_KEEPS, 1);
+	put(trace, FAKE_TR_ON, 1);
 	put(runtime, FAKE_RT_STARTED, 1);
 	put(runtime, FAKE_RT_NR_WORKERS, 1);
 	put(runtime, FAKE_RT_WORKERS, (uint64_t)workers);
@@ -57,7 +61,9 @@ static void build(void)
 	put(kthread, FAKE_K_CUR, (uint64_t)thread);
 	put(kthread, FAKE_K_RING, (uint64_t)ring);
 	put(ring, FAKE_RING_NEXT, 1);
-	put(ring + rows[FAKE_RING_EVENTS].offset, FAKE_E_EVENT, 1);
+	put(ring, FAKE_RING_MASK, FAKE_EVENTS - 1);
+	put(ring, FAKE_RING_PLACES, (uint64_t)places);
+	put(places, FAKE_E_EVENT, 1);
 	put(table, FAKE_TABLE_SLOTS, (uint64_t)thread);
 	put(table, FAKE_TABLE_OBJECT_BYTES, rows[FAKE_THREAD].size);
 	put(table, FAKE_TABLE_NR_SLOTS, 1);

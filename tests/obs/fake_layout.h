@@ -38,8 +38,8 @@ static const enum fake_field fake_inside[FAKE_NR] = {
 
 static inline uint32_t fake_bytes(enum fake_field f)
 {
-	if (f == FAKE_RING_EVENTS)
-		return FAKE_EVENTS * 64;
+	if (f == FAKE_TR_BEGAN || f == FAKE_TR_FROZEN)
+		return FAKE_NESTED_BYTES;
 	if (f == FAKE_T_TIMER || f == FAKE_W_RQ || f == FAKE_K_COUNT)
 		return FAKE_NESTED_BYTES;
 	return f == FAKE_LX_NAME ? 16 : 8;
@@ -91,7 +91,10 @@ static const struct wf_inspect_value fake_values[] = {
 	{ "event", "kick", 4 },
 	{ "event", "steal", 5 },
 	{ "const", "state_mask", 7 },
-	{ "const", "trace_events", FAKE_EVENTS },
+	{ "const", "trace_rings", 1 },
+	{ "const", "trace_kind_bits", 8 },
+	{ "const", "trace_sched", 1 },
+	{ "const", "trace_calls", 2 },
 };
 #define FAKE_NR_VALUES (sizeof(fake_values) / sizeof(fake_values[0]))
 

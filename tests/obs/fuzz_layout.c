@@ -40,12 +40,12 @@ struct image {
 	struct wf_inspect inspect;
 	struct wf_inspect_field rows[FAKE_NR];
 	struct wf_inspect_value values[FAKE_NR_VALUES];
-	struct wf_inspect_root roots[3];
-	char runtime[256], table[64], process[64];
+	struct wf_inspect_root roots[4];
+	char runtime[256], table[64], process[64], trace[512];
 	uint64_t kthread_list[NR_KTHREADS];
 	char kthreads[NR_KTHREADS][256];
 	char workers[NR_WORKERS * 256];
-	char rings[NR_KTHREADS][FAKE_EVENTS * 64 + 64];
+	char rings[NR_KTHREADS][64], places[NR_KTHREADS][FAKE_EVENTS * 64];
 	char threads[NR_THREADS * 512];
 	char stack[4096];
 };
@@ -137,20 +137,23 @@ static void build_image(void)
 					  .version = WF_INSPECT_VERSION,
 					  .nr_fields = FAKE_NR,
 					  .nr_values = FAKE_NR_VALUES,
-					  .nr_roots = 3,
+					  .nr_roots = 4,
 					  .fields = (const void *)at(i->rows),
 					  .values = (const void *)at(i->values),
 					  .roots = (const void *)at(i->roots) };
 	i->roots[0] = (struct wf_inspect_root){ "wf_runtime", (const void *)at(i->runtime) };
 	i->roots[1] = (struct wf_inspect_root){ "wf_thread_table", (const void *)at(i->table) };
 	i->roots[2] = (struct wf_inspect_root){ "lx_process", (const void *)at(i->process) };
+	i->roots[3] = (struct wf_inspect_root){ "wf_trace", (const void *)at(i->trace) };
+	put(i->trace, FAKE_TR_KEEPS, 1);
+	put(i->trace, FAKE_TR_ON, 1);
 	put(i->runtime, FAKE_RT_STARTED, 1);
 	put(i->runtime, FAKE_RT_NR_WORKERS, NR_WORKERS);
 	put(i->runtime, FAKE_RT_WORKERS, at(i->workers));
 	put(i->runtime, FAKE_RT_NR_KTHREADS, NR_KTHREADS);
 	put(i->runtime, FAKE_RT_KTHREADS, at(i->kthread_list));
 	for (uint64_t n = 0; n < NR_KTHREADS; n++) {
-		char *k = i->kthreads[n], *e = i->rings[n] + i->rows[FAKE_RING_EVENTS].offset;
+		char *k = i->kthreads[n], *e = i->places[n];
 
 		i->kthread_list[n] = at(k);
 		put(k, FAKE_K_TID, 500 + n);
@@ -158,9 +161,11 @@ static void build_image(void)
 		put(k, FAKE_K_WORKER, at(i->workers));
 		put(k, FAKE_K_RING, at(i->rings[n]));
 		put(i->rings[n], FAKE_RING_NEXT, 20);
+		put(i->rings[n], FAKE_RING_MASK, FAKE_EVENTS - 1);
+		put(i->rings[n], FAKE_RING_PLACES, at(i->places[n]));
 		for (uint64_t x = 0; x < FAKE_EVENTS; x++, e += i->rows[FAKE_EVENT].size) {
 			put(e, FAKE_E_CYCLES, 7 * x + n);
-			put(e, FAKE_E_EVENT, x % 7);
+			put(e, FAKE_E_EVENT, (x < 4 ? x + FAKE_EVENTS : x) << 8 | x % 7);
 		}
 	}
 	for (uint64_t n = 0; n < NR_WORKERS; n++) {

@@ -244,7 +244,8 @@ class Dump(ObsTest):
         self.assertEqual(cycles, sorted(cycles))
         self.assertNotIn("?", {e["event"] for e in dump["events"]})
         wanted = {rf"(?m) {what}$" for what in (
-            r"spawn of thread \d+", r"park for futex 0x[0-9a-f]+", r"unpark of thread \d+: event", r"run of thread \d+",
+            r"spawn of thread \d+", r"park for futex 0x[0-9a-f]+", r"unpark of thread \d+: event", r"run of thread \d+ on worker \d+",
+            r"return from 202 \(futex\): -?\d+", r"back on (no )?worker.*",
             r"preempt at 0x[0-9a-f]+", r"kick taken at 0x[0-9a-f]+", r"syscall 202 \(futex\) 0x[0-9a-f]+",
             r"handoff of worker \d+, before the call", r"signal 10 to thread \d+",
             r"handler of signal 10 at 0x[0-9a-f]+")}
@@ -446,7 +447,7 @@ class Refusals(ObsTest):
 
     def test_another_version_is_refused(self):
         v = self.victim(native=True, LD_PRELOAD=os.environ["OTHER_VERSION"])
-        self.assert_refused(weft("dump", v.pid), "layout version 43", "knows version 2")
+        self.assert_refused(weft("dump", v.pid), "layout version 44", "knows version 3")
         self.assertEqual(v.end()[0], 0)
 
     def test_a_program_without_threads_yet_shows_main(self):

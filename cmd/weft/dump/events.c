@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The events of a snapshot as text; see print.h.
- *
- * The names are the target's, and so are the numbers that stand for something. The meaning of an event's
- * arguments is found by its name, in src/trace/event_list.h.
- */
+/* The events of a snapshot as text; see print.h. */
 #include "dump/print.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
-#include "event_list.h"
-#include "text.h"
-
-static const struct {
-	const char *name, *text;
-} events[] = {
-#define WF_EVENT(number, name, text) { name, text },
-	WF_EVENTS
-#undef WF_EVENT
-};
+#include "target/eventtext.h"
 
 /* Ticks of the cycle counter in a second, measured: the events carry only those. 0: another machine's. */
 static double cycles_per_second(const struct wf_dump_view *v)
@@ -40,70 +25,6 @@ static double cycles_per_second(const struct wf_dump_view *v)
 	       ((double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9);
 }
 
-static void print_name(const struct wf_dump_view *v, const char *set, uint64_t value)
-{
-	char name[64];
-
-	fputs(wf_text_clean(name, sizeof(name), wf_layout_name(v->layout, set, value)), stdout);
-}
-
-static void print_argument(const struct wf_dump_view *v, char kind, uint64_t value)
-{
-	const unsigned long long n = value;
-	const char *call;
-
-	switch (kind) {
-	case 'x':
-		printf("%#llx", n);
-		break;
-	case 'w':
-		print_name(v, "wait", value);
-		break;
-	case 'r':
-		print_name(v, "reason", value);
-		break;
-	case 'h':
-		print_name(v, "handoff", value);
-		break;
-	case 'c':
-		call = wf_waits_call_name((long)value);
-		printf(call ? "%llu (%s)" : "%llu%.0s", n, call ? call : "");
-		break;
-	case 't':
-		printf(value ? "thread %llu" : "the process", n);
-		break;
-	default:
-		printf("%llu", n);
-	}
-}
-
-static const char *text_of(const char *name)
-{
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		if (strcmp(events[i].name, name) == 0)
-			return events[i].text;
-	}
-	return "$ax $bx"; /* of a newer weft */
-}
-
-static void print_event(const struct wf_dump_view *v, const struct wf_dump_event *e)
-{
-	const char *name = wf_layout_name(v->layout, "event", e->event), *p = text_of(name);
-
-	print_name(v, "event", e->event);
-	if (*p)
-		putchar(' ');
-	for (; *p; p++) {
-		if (*p != '$') {
-			putchar(*p);
-			continue;
-		}
-		print_argument(v, p[2], p[1] == 'a' ? e->a : e->b);
-		p += 2;
-	}
-	putchar('\n');
-}
-
 void wf_print_events(const struct wf_dump_view *v)
 {
 	const struct wf_threads *s = v->threads;
@@ -120,6 +41,7 @@ void wf_print_events(const struct wf_dump_view *v)
 
 		printf("    %12.1f  %7d  %9lld  ", rate > 0 ? before / rate * 1e6 : before,
 		       e->kernel_tid, (long long)e->tid);
-		print_event(v, e);
+		wf_eventtext_print(stdout, v->layout, e->event, e->a, e->b);
+		putchar('\n');
 	}
 }

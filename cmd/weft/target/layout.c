@@ -82,6 +82,8 @@ static void take_root(struct wf_layout *l, const struct wf_inspect_root *r)
 		l->table = address;
 	else if (strncmp(r->type, "lx_process", sizeof(r->type)) == 0)
 		l->process = address;
+	else if (strncmp(r->type, "wf_trace", sizeof(r->type)) == 0)
+		l->trace = address;
 }
 
 /* Every field inside of its structure, and no structure larger than what is set aside for its copy. */
@@ -99,7 +101,9 @@ static bool is_plausible(const struct wf_layout *l)
 	       l->field[WF_L_WORKER].size <= WF_L_MAX_OBJECT &&
 	       l->field[WF_L_SWITCH].size <= WF_L_MAX_OBJECT &&
 	       l->field[WF_L_UC].size <= WF_L_MAX_OBJECT &&
-	       l->field[WF_L_EVENT].size <= WF_L_MAX_EVENT;
+	       l->field[WF_L_TRACE].size <= WF_L_MAX_OBJECT &&
+	       l->field[WF_L_TR_FROZEN].size >= l->field[WF_L_TR_BEGAN].size &&
+	       l->field[WF_L_EVENT].size && l->field[WF_L_EVENT].size <= WF_L_MAX_EVENT;
 }
 
 /* Names are printed: the target does not choose what a terminal does. */

@@ -26,7 +26,7 @@ struct wf_layout {
 	struct wf_inspect_field field[WF_L_NR];
 	struct wf_inspect_value *values;
 	uint32_t nr_values;
-	uint64_t runtime, table, process; /* addresses of the roots */
+	uint64_t runtime, table, process, trace; /* addresses of the roots */
 	/* Values of the enums "state" and "wait" that are asked for with every thread; UINT64_MAX: there is none. */
 	uint64_t running, ready, parking, parked, waits_futex, waits_call;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Taking the snapshot; see threads.h. */
+#include "target/rings.h"
 #include "target/table.h"
 
 #include <stdlib.h>
@@ -8,8 +9,6 @@
 #define MAX_KTHREADS 32768u
 #define MAX_WORKERS 1024u
 #define MAX_INBOX 100000u /* of all workers */
-#define MAX_RINGS 8u      /* of events, of a kernel thread */
-#define EVENTS_AT_ONCE 256
 
 static void take_kthread(struct wf_dump_kthread *k, const struct wf_reading *r, uint64_t address)
 {
@@ -139,97 +138,52 @@ static bool read_workers(struct wf_threads *s, const struct wf_reading *r)
 	return true;
 }
 
-static int by_cycles(const void *a, const void *b)
+static int kernel_tid_of(const struct wf_reading *r, unsigned kthread)
 {
-	const struct wf_dump_event *x = a, *y = b;
+	const struct wf_layout *l = r->layout;
+	uint64_t at = wf_layout_fetch(l, r->target, l->runtime, WF_L_RT_KTHREADS), k = 0;
+	const struct wf_target_lwp *lwp;
+	int tid;
 
-	return x->cycles < y->cycles ? -1 : x->cycles > y->cycles;
-}
-
-/* The last of all, when there are more than max. */
-static void keep_last(struct wf_threads *s, size_t max)
-{
-	if (s->events)
-		qsort(s->events, s->nr_events, sizeof(*s->events), by_cycles);
-	if (s->nr_events > max) {
-		memmove(s->events, s->events + (s->nr_events - max), max * sizeof(*s->events));
-		s->nr_events = max;
-	}
-}
-
-static void take_event(struct wf_threads *s, const struct wf_layout *l, const char *o,
-		       int kernel_tid)
-{
-	s->events[s->nr_events++] = (struct wf_dump_event){
-		.cycles = wf_layout_get(l, o, WF_L_E_CYCLES),
-		.event = (unsigned)wf_layout_get(l, o, WF_L_E_EVENT),
-		.tid = (int64_t)wf_layout_get(l, o, WF_L_E_TID),
-		.a = wf_layout_get(l, o, WF_L_E_A),
-		.b = wf_layout_get(l, o, WF_L_E_B),
-		.kernel_tid = kernel_tid,
-	};
-}
-
-/* The last nr of the ring at `ring`, in pieces that do not go over its end. There is room for them. */
-static void read_ring(struct wf_threads *s, const struct wf_reading *r, uint64_t ring,
-		      int kernel_tid, uint64_t next, uint64_t nr, uint64_t ring_events)
-{
-	uint64_t bytes = r->layout->field[WF_L_EVENT].size;
-	char piece[EVENTS_AT_ONCE * WF_L_MAX_EVENT];
-
-	for (uint64_t e = next - nr; e < next;) {
-		uint64_t at = e % ring_events, n = next - e;
-
-		if (n > EVENTS_AT_ONCE)
-			n = EVENTS_AT_ONCE;
-		if (n > ring_events - at)
-			n = ring_events - at;
-		e += n;
-		if (!wf_target_read(r->target,
-				    ring + r->layout->field[WF_L_RING_EVENTS].offset + at * bytes,
-				    piece, n * bytes))
-			continue;
-		for (uint64_t i = 0; i < n; i++)
-			take_event(s, r->layout, piece + i * bytes, kernel_tid);
-	}
+	if (!wf_target_read(r->target, at + kthread * sizeof(k), &k, sizeof(k)) || !k)
+		return 0;
+	tid = (int)wf_layout_fetch(l, r->target, k, WF_L_K_TID);
+	lwp = wf_target_lwp(r->target, tid);
+	return lwp ? lwp->tid : tid;
 }
 
 /* The last max of every ring, then the last max of all. */
 static bool read_events(struct wf_threads *s, const struct wf_reading *r, size_t max)
 {
-	const struct wf_layout *l = r->layout;
-	uint64_t ring_events = wf_layout_value(l, "const", "trace_events", 0);
-	uint64_t nr_rings = wf_layout_value(l, "const", "trace_rings", 1);
-	size_t room = 0;
+	struct wf_rings rings;
+	bool is_ok;
 
-	if (nr_rings > MAX_RINGS)
-		nr_rings = 1;
-	for (size_t i = 0; i < s->nr_kthreads; i++)
-		s->has_events |= s->kthreads[i].ring != 0;
-	for (size_t i = 0; i < s->nr_kthreads * nr_rings && max && ring_events; i++) {
-		const struct wf_dump_kthread *k = &s->kthreads[i / nr_rings];
-		uint64_t ring = k->ring + i % nr_rings * l->field[WF_L_RING].size, next, nr;
-		void *p;
+	wf_rings_begin(&rings, r->layout, r->target);
+	s->has_events = rings.is_armed;
+	is_ok = !max || !rings.is_armed || wf_rings_look(&rings, r->layout, r->target, max);
+	wf_rings_sort(&rings);
+	if (rings.nr_events > max)
+		memmove(rings.events, rings.events + (rings.nr_events - max),
+			max * sizeof(*rings.events));
+	s->nr_events = is_ok && rings.nr_events > max ? max : is_ok ? rings.nr_events : 0;
+	s->events = calloc(s->nr_events + 1, sizeof(*s->events));
+	is_ok = is_ok && s->events;
+	for (size_t i = 0; is_ok && i < s->nr_events; i++) {
+		const struct wf_ring_event *e = &rings.events[i];
+		bool is_same = i && e->kthread == rings.events[i - 1].kthread;
 
-		if (!k->ring)
-			continue;
-		next = wf_layout_fetch(l, r->target, ring, WF_L_RING_NEXT);
-		nr = next < max ? next : max;
-		if (nr > ring_events)
-			nr = ring_events;
-		if (s->nr_events > 2 * max)
-			keep_last(s, max);
-		if (s->nr_events + nr > room) {
-			room = 2 * room > s->nr_events + nr ? 2 * room : s->nr_events + nr;
-			p = realloc(s->events, room * sizeof(*s->events));
-			if (!p)
-				return false;
-			s->events = p;
-		}
-		read_ring(s, r, ring, k->tid, next, nr, ring_events);
+		s->events[i] = (struct wf_dump_event){
+			.cycles = e->cycles,
+			.event = e->event,
+			.tid = e->tid,
+			.a = e->a,
+			.b = e->b,
+			.kernel_tid = is_same ? s->events[i - 1].kernel_tid
+					      : kernel_tid_of(r, e->kthread),
+		};
 	}
-	keep_last(s, max);
-	return true;
+	wf_rings_done(&rings);
+	return is_ok;
 }
 
 /* Before the first pthread_create() the program is its one kernel thread. */

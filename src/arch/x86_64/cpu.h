@@ -23,6 +23,18 @@ WF_INLINE uint64_t wf_cpu_cycles(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
+/*
+ * Counts one further; what it was. For a word that one kernel thread writes, and its handlers: one instruction, which nothing
+ * interrupts in the middle, but no atomic one for other processors.
+ */
+WF_INLINE uint64_t wf_cpu_claim(uint64_t *count)
+{
+	uint64_t one = 1;
+
+	__asm__ volatile("xaddq %0, %1" : "+r"(one), "+m"(*count)::"memory");
+	return one;
+}
+
 WF_INLINE uintptr_t wf_cpu_tls(void)
 {
 	uintptr_t v;
