@@ -26,6 +26,7 @@ extern const struct wf_cmd wf_ps_cmd;      /* look/ps.c */
 extern const struct wf_cmd wf_top_cmd;     /* look/top.c */
 extern const struct wf_cmd wf_metrics_cmd; /* look/metrics.c */
 extern const struct wf_cmd wf_dump_cmd;    /* dump.c */
+extern const struct wf_cmd wf_trace_cmd;   /* trace/trace.c */
 extern const struct wf_cmd wf_doctor_cmd;  /* doctor.c */
 extern const struct wf_cmd wf_bench_cmd;   /* bench.c */
 extern const struct wf_cmd wf_compare_cmd; /* compare/compare.c */

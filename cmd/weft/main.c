@@ -14,8 +14,8 @@
 #include "text.h"
 
 static const struct wf_cmd *const commands[] = {
-	&wf_run_cmd,    &wf_ps_cmd,    &wf_top_cmd,     &wf_metrics_cmd, &wf_dump_cmd,
-	&wf_doctor_cmd, &wf_bench_cmd, &wf_compare_cmd, &wf_watch_cmd,
+	&wf_run_cmd,   &wf_ps_cmd,     &wf_top_cmd,   &wf_metrics_cmd, &wf_dump_cmd,
+	&wf_trace_cmd, &wf_doctor_cmd, &wf_bench_cmd, &wf_compare_cmd, &wf_watch_cmd,
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -18,6 +18,8 @@
 
 #include "dump/print.h"
 #include "fake_layout.h"
+#include "trace/since.h"
+#include "trace/trace.h"
 
 #define ROUNDS 4000
 #define MANY_READS 20000 /* enough for the whole target, if it does not lie */
@@ -52,6 +54,7 @@ struct image {
 
 static struct image whole, image;
 static uint64_t state = 88172645463325252u;
+static long nr_traced;        /* targets with events */
 static long nr_shown, nr_cut; /* targets that were not refused, and outputs that lack something */
 
 static uint64_t next_random(void)
@@ -165,7 +168,10 @@ static void build_image(void)
 		put(i->rings[n], FAKE_RING_PLACES, at(i->places[n]));
 		for (uint64_t x = 0; x < FAKE_EVENTS; x++, e += i->rows[FAKE_EVENT].size) {
 			put(e, FAKE_E_CYCLES, 7 * x + n);
-			put(e, FAKE_E_EVENT, (x < 4 ? x + FAKE_EVENTS : x) << 8 | x % 7);
+			put(e, FAKE_E_EVENT, (x < 4 ? x + FAKE_EVENTS : x) << 8 | (5 * x + n) % 16);
+			put(e, FAKE_E_TID, (x + n) % 3 ? 100 + x % 5 : 0);
+			put(e, FAKE_E_A, x & 1 ? 100 + (x + n) % 4 : x % 4);
+			put(e, FAKE_E_B, x % 4);
 		}
 	}
 	for (uint64_t n = 0; n < NR_WORKERS; n++) {
@@ -309,6 +315,30 @@ static bool check_printed(bool is_cut)
 	return is_good;
 }
 
+/* What was recorded, in all formats: text is looked at, the others only have to be written. */
+static bool look_at_trace(const struct wf_layout *l, struct wf_target *t)
+{
+	static FILE *nowhere;
+	struct wf_since *since;
+	struct wf_take k;
+	bool is_good = true;
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	if (wf_take_begin(&k, l, t) && wf_take_look(&k)) {
+		since = wf_since_new(&k);
+		is_good = since && wf_since_look(since, INT64_MAX / 2) && wf_since_look(since, 0);
+		wf_since_free(since);
+		nr_traced += k.rings.nr_events > 0;
+		wf_take_names(&k);
+		wf_take_finish(&k, (int64_t)(next_random() >> 17 >> (next_random() & 31)));
+		is_good = is_good && wf_trace_text(stdout, &k) && wf_trace_json(stdout, &k);
+		is_good = is_good && check_printed(false) && wf_trace_perfetto(nowhere, &k);
+	}
+	wf_take_done(&k);
+	return is_good;
+}
+
 static bool look(uint64_t reads)
 {
 	struct wf_target_map map = { .start = BASE,
@@ -351,6 +381,7 @@ static bool look(uint64_t reads)
 			wf_print_text(&v);
 		is_good &= check_printed(wf_view_spent(&t));
 	}
+	is_good &= look_at_trace(&l, &t);
 out:
 	wf_waits_free(v.waits);
 	wf_threads_done(&s);
@@ -380,7 +411,7 @@ int main(int argc, char **argv)
 		return 1;
 	build_image();
 	image = whole;
-	if (!look(MANY_READS) || !nr_shown) {
+	if (!look(MANY_READS) || !nr_shown || !nr_traced) {
 		fprintf(stderr, "the undamaged target is not shown\n");
 		return 1;
 	}

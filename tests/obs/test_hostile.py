@@ -79,6 +79,21 @@ class Hostile(ObsTest):
                 self.assertEqual(done.returncode, 0, (how, args, done.stderr))
                 self.assertEqual(controls(done.stdout), [], (how, args))
 
+    def test_traces_are_as_careful(self):
+        file = os.path.join(self.directory(), "t")
+        for how in ("", "names", "circle", "crowd"):
+            pid = self.evil(how)
+            for format_ in ("text", "json", "perfetto"):
+                done = weft("trace", "-f", format_, "-o", file, pid, timeout=ENOUGH_S)
+                self.assertEqual(done.returncode, 0, (how, done.stderr))
+                with open(file, "rb") as f:
+                    data = f.read()
+                self.assertNotIn(b"\033", data)
+                if format_ != "perfetto":
+                    self.assertEqual(controls(data.decode()), [], (how, format_))
+            done = weft("trace", "--for", "20ms", "-o", file, pid, timeout=ENOUGH_S)
+            self.assertEqual(done.returncode, 0, (how, done.stderr))
+
     def test_files_with_our_name_and_endless_headers(self):
         where = self.directory()
         pid = self.evil("mappings", WEFT_EVIL_DIR=where)

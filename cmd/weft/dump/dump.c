@@ -39,7 +39,7 @@ static const char dump_help[] =
 	"  --no-group    list every thread\n"
 	"  --thread TID  show this thread only\n"
 	"  --limit N     read at most N threads (default: 1,000; 100,000 when grouped)\n"
-	"  --events N    show the last N scheduler events; the program must run with --trace\n"
+	"  --events N    show the last N scheduler events; the program must run with --record\n"
 	"  --all-frames  show weft's own functions on the stacks too\n"
 	"  --help        show this text\n"
 	"\n"
@@ -283,7 +283,7 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 	ret = o->events && s.is_started && !s.has_events ? EXIT_LACKS_EVENTS : 0;
 	if (ret)
 		wf_cmd_error("dump: no events are shown: the program records none; start it with "
-			     "'weft run --trace'");
+			     "'weft run --record'");
 	if (o->is_json)
 		wf_print_json(&v);
 	else

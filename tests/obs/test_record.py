@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weft run --record and weft trace: what was recorded comes out whole, in three formats, whatever the target does.
+
+WEFT_COMMAND names the command, RECORDED the victim (recorded.c).
+"""
+import json
+import os
+import random
+import re
+import select
+import signal
+import subprocess
+import time
+
+import check_trace
+import obstest
+from obstest import ObsTest, weft
+
+RECORDED = os.environ["RECORDED"]
+LINE = re.compile(r"(\d+\.\d{9}) +(\d+) +(\d+) (.{15}) ([a-z]+)(?: (.*))?$")
+WROTE = re.compile(r"wrote (\S+): ([\d.e+-]+) s, (\d+) workers?, ([\d,]+) threads?, ([\d,]+) events, ([\d,]+) lost"
+                   r"(; open it at https://ui.perfetto.dev)?\n")
+
+
+class RecordTest(ObsTest):
+    def setUp(self):
+        self.dir = self.directory()
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def start(self, *options, rounds=50, workers=2, **changes):
+        """The victim, when it is quiet."""
+        p = subprocess.Popen([obstest.WEFT, "run", "--workers", str(workers), *options, "--", RECORDED, str(rounds)],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             cwd=self.dir, env=obstest.environment(**changes))
+        self.addCleanup(self.stop, p)
+        self.answer(p, "ready")
+        return p
+
+    def stop(self, p):
+        if p.poll() is None:
+            p.kill()
+        p.wait()
+        for stream in (p.stdin, p.stdout, p.stderr):
+            stream.close()
+
+    def answer(self, p, word="done"):
+        self.assertTrue(select.select([p.stdout], [], [], obstest.LIMIT_S)[0], "no answer")
+        self.assertEqual(p.stdout.readline(), word + "\n")
+
+    def ask(self, p, word):
+        p.stdin.write(word + "\n")
+        p.stdin.flush()
+        self.answer(p)
+
+    def write(self, *args, **changes):
+        """What the last line says: file, seconds, workers, threads, events, lost."""
+        done = weft("trace", *args, **changes)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        found = WROTE.fullmatch(done.stdout)
+        self.assertTrue(found, done.stdout)
+        return [found[1], float(found[2]), *(int(n.replace(",", "")) for n in found.groups()[2:6]), found[7]]
+
+    def lines(self, *args):
+        """The events as text, and how many the last line says."""
+        file = self.path("t.txt")
+        said = self.write("-f", "text", "-o", file, *args)
+        with open(file, encoding="utf-8") as f:
+            events = [LINE.match(line.rstrip("\n")) for line in f if not line.startswith("#")]
+        self.assertTrue(all(events))
+        self.assertEqual(len(events), said[4])
+        return [(float(e[1]), int(e[2]), int(e[3]), e[5], e[6] or "") for e in events], said
+
+    def check(self, *args):
+        file = self.path("t.pftrace")
+        said = self.write("-o", file, *args)
+        return check_trace.read(file), said
+
+
+    def both(self, pid):
+        """The same events in both formats: when it has said that it is ready, its workers may still be on the way to rest."""
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while time.monotonic() < deadline:
+            events, said = self.lines(pid)
+            trace, again = self.check(pid)
+            if said[2:6] == again[2:6]:
+                return events, trace, said
+        self.fail("it does not become quiet")
+
+
+class Snapshots(RecordTest):
+    def test_what_is_written_passes_the_strict_reader(self):
+        """Counts are those of the rings, run times those of the events, names those of the threads."""
+        for options, workers in ((["--record=1M,calls"], 2), (["--record"], 1)):
+            p = self.start(*options, workers=workers)
+            events, trace, said = self.both(p.pid)
+            self.assertEqual(said[2], workers)
+            self.assertEqual(said[5], 0)
+            count = {}
+            for e in events:
+                count[e[3]] = count.get(e[3], 0) + 1
+            threads = {e[2] for e in events if e[2]}
+            self.assertEqual(len(threads), said[3])
+            self.assertEqual(count["spawn"], 7)
+            self.assertEqual(count["exit"], 7)
+            self.assertEqual(sorted(set(trace.names)), sorted(threads))
+            self.assertEqual(trace.names[p.pid], "recorded")
+            self.assertEqual(trace.pid, p.pid)
+            # Whoever comes to a CPU has a RUN, or comes back by itself.
+            came = sum(1 for s in trace.switches if s[4])
+            on_worker = [e for e in events if e[3] == "back" and e[4] != "on no worker"]
+            self.assertGreaterEqual(came, count["run"])
+            self.assertLessEqual(came, count["run"] + len(on_worker) + count.get("bind", 0))
+            self.assertEqual(trace.kinds["wait"], count["park"] + count.get("direct", 0))
+            self.assertEqual(trace.instants, count.get("preempt", 0))
+            for call in ("futex", "flock", "clone3"):
+                self.assertEqual(call in trace.slices, "calls" in options[0], trace.slices)
+            if "calls" in options[0]:
+                self.assertEqual(sum(trace.returned.values()), count["return"])
+            self.check_times(events, trace)
+            self.assertEqual(p.communicate("", timeout=obstest.LIMIT_S)[1], "")
+            self.assertEqual(p.returncode, 0)
+
+    def check_times(self, events, trace):
+        """
+        By a simpler reader of the text: from each RUN of a thread to where its kernel thread says that it leaves; to the
+        next RUN, where that one follows directly, which the kernel may have delayed.
+        """
+        leaves = {"park", "exit", "preempt", "bind", "handoff"}
+        now, left, ran = {}, {}, {}
+        for at, k, tid, what, rest in events:
+            if what == "run":
+                old, left_at = now.pop(k, None), left.pop(k, at)
+                if old:
+                    ran[old[0]] = ran.get(old[0], 0) + (at if tid else left_at) - old[1]
+                now[k] = (int(re.match(r"of thread (\d+)", rest)[1]), at)
+            elif what in leaves and "by the monitor" not in rest and k in now and now[k][0] == tid:
+                left[k] = at
+            elif what == "back" and rest != "on no worker" and k in left:
+                ran[tid] = ran.get(tid, 0) + left.pop(k) - now[k][1]
+                now[k] = (tid, at)
+        for k, at in left.items():
+            tid, since = now[k]
+            ran[tid] = ran.get(tid, 0) + at - since
+        busy = {tid: s for tid, s in ran.items() if s > 0.005}
+        self.assertGreaterEqual(len(busy), 3)
+        for tid, seconds in busy.items():
+            self.assertLess(abs(trace.run_ns.get(tid, 0) / 1e9 - seconds), 0.01 * seconds + 0.001, (tid, ran, trace.run_ns))
+
+    def test_the_numbers_are_perfettos(self):
+        if not check_trace.check_schema():
+            self.skipTest("the Python package perfetto is not installed")
+
+    def test_damage_is_seen_by_the_strict_reader(self):
+        """Else that reader would prove nothing: of the bytes that are others most are noticed."""
+        p = self.start("--record=1M,calls", rounds=2)
+        file = self.write("-o", self.path("t.pftrace"), p.pid)[0]
+        with open(file, "rb") as f:
+            whole = f.read()
+        sound = check_trace.Trace(whole)
+        seed = int(os.environ.get("WEFT_SEED", 0)) or random.randrange(1 << 32)
+        print(f"# WEFT_SEED={seed}", flush=True)
+        chance = random.Random(seed)
+        unseen = 0
+        for _ in range(60):
+            damaged = bytearray(whole)
+            damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+            try:
+                trace = check_trace.Trace(bytes(damaged))
+                unseen += (trace.run_ns, trace.slice_ns) == (sound.run_ns, sound.slice_ns)
+            except check_trace.Bad:
+                pass
+        self.assertLess(unseen, 8)
+        for _ in range(20):
+            at = chance.randrange(len(whole))
+            try:
+                trace = check_trace.Trace(whole[:at])
+                self.assertNotEqual(len(trace.switches), len(sound.switches), at)
+            except check_trace.Bad:
+                pass
+
+    def test_json(self):
+        p = self.start("--record=1M,calls")
+        self.both(p.pid)
+        file = self.path("t.json")
+        self.write("-f", "json", "-o", file, p.pid)
+        with open(file, encoding="utf-8") as f:
+            events = json.load(f)["traceEvents"]
+        trace, _ = self.check(p.pid)
+        open_, begun = {}, {}
+        for e in events:
+            place = (e["pid"], e["tid"])
+            if e["ph"] == "B":
+                open_.setdefault(place, []).append(e["name"])
+                begun[e.get("cat", "run")] = begun.get(e.get("cat", "run"), 0) + 1
+            elif e["ph"] == "E":
+                open_[place].pop()
+            else:
+                self.assertIn(e["ph"], "iM")
+        self.assertEqual([o for o in open_.values() if o], [])
+        self.assertEqual(begun["run"], sum(1 for s in trace.switches if s[4]))
+        self.assertEqual(begun["wait"] + begun["call"], sum(trace.slices.values()))
+        self.assertEqual({e["pid"] for e in events}, {0, p.pid})
+
+    def test_last_is_no_more_than_that(self):
+        p = self.start("--record")
+        whole, _, _ = self.both(p.pid)
+        part, said = self.lines("--last", "10ms", p.pid)
+        self.assertLessEqual(said[1], 0.0101)
+        self.assertEqual([e[1:] for e in part], [e[1:] for e in whole[-len(part):]])
+        self.assertLess(len(part), len(whole))
+
+    def test_what_was_written_over_is_cut_off_for_all(self):
+        """A ring of 128 events: what is older than the oldest event of a full one is no picture."""
+        p = self.start("--record=4K,calls", rounds=2000)
+        trace, said = self.check(p.pid)
+        self.assertLess(said[4], 128 * 2 * 20)
+        self.assertGreater(len(trace.switches), 10)
+        self.assertEqual(said[5], 0)
+
+    def test_the_file(self):
+        p = self.start("--record")
+        done = subprocess.run([obstest.WEFT, "trace", str(p.pid)], cwd=self.dir, env=obstest.environment(),
+                              capture_output=True, text=True, check=False)
+        self.assertTrue(done.stdout.startswith(f"wrote weft-{p.pid}.pftrace: "), done)
+        file = self.path(f"weft-{p.pid}.pftrace")
+        self.assertEqual(os.stat(file).st_mode & 0o777, 0o600)
+        check_trace.read(file)
+        done = weft("trace", "-f", "text", "-o", "-", p.pid)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "^wrote -: ")
+        self.assertRegex(done.stdout, "(?m) run of thread ")
+        os.symlink(file, self.path("link"))
+        os.link(file, self.path("other"))
+        for name, words in ((self.path("no/file"), "No such file"), (self.dir, "Is a directory"),
+                            ("/dev/full", "No space left"), (self.path("link"), "symbolic link"),
+                            (self.path("other"), "another name")):
+            self.assert_refused(weft("trace", "-o", name, p.pid), f"cannot write {name}: ", words)
+        self.assertTrue(os.path.exists("/dev/full"))
+
+    def test_a_file_that_does_not_fit_does_not_stay(self):
+        p = self.start("--record=1M,calls")
+        file = self.path("t.pftrace")
+        done = subprocess.run(["bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$0" trace -o "$1" "$2"', obstest.WEFT, file,
+                               str(p.pid)], env=obstest.environment(), capture_output=True, text=True, check=False)
+        self.assert_refused(done, f"cannot write {file}: File too large")
+        self.assertFalse(os.path.exists(file))
+
+    def test_what_cannot_be_is_refused(self):
+        p = self.start()
+        self.assert_refused(weft("trace", p.pid), f"process {p.pid} keeps no events; start it with 'weft run --record'")
+        self.assert_refused(weft("trace", os.getpid()), "without weft")
+        self.assert_refused(weft("trace"), "which process?")
+        self.assert_refused(weft("trace", "1", "2"), "one process or one core file")
+        self.assert_refused(weft("trace", "no-such-program"), "no process under weft")
+        self.assert_refused(weft("trace", "--core", self.path("none")), "none")
+        self.assert_refused(weft("trace", "-f", "xml", "1"), "-f takes perfetto, json or text, not 'xml'")
+        self.assert_refused(weft("trace", "-o", "", "1"), "-o takes the name of a file")
+        self.assert_refused(weft("trace", "--core", "x", "--for", "1s"), "a core does not go on")
+        self.assert_refused(weft("trace", "--exe", "x", "1"), "--exe goes with --core")
+        for time_ in ("5", "s", "-1s", "0s", "25h", "1e3", "nan s", "0x1s", "1 s"):
+            self.assert_refused(weft("trace", "--last", time_, "1"), "--last takes a time", f"'{time_}'")
+
+    def test_record_is_checked_as_the_other_options(self):
+        for bad in ("3K", "2G", "x", "1M,", ",calls", "1M,call", "-1", "1T", "99999999999999999999"):
+            self.assert_refused(weft("run", f"--record={bad}", "true"), "--record takes a size", f"'{bad}'")
+            self.assert_refused(weft("run", "true", WEFT_RECORD=bad), "WEFT_RECORD takes a size", f"'{bad}'")
+        for good, events in (("1", True), ("off", False), ("64K", True), ("calls", True), ("1M,calls", True)):
+            p = self.start(WEFT_RECORD=good)
+            self.assertEqual(weft("trace", "-o", self.path("t"), p.pid).returncode, 0 if events else 125, good)
+
+    def test_without_memory_for_rings_the_program_goes_on(self):
+        command = f'ulimit -v 3000000; exec "$0" run --workers 2 --record=1G -- {RECORDED} 20'
+        done = subprocess.run(["bash", "-c", command, obstest.WEFT], env=obstest.environment(), input="",
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "ready\n"), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertRegex(done.stderr, "^weft: no memory for the events of a kernel thread, which goes on without: RLIMIT_AS")
+
+
+class Follows(RecordTest):
+    def follow(self, p, *args):
+        q = subprocess.Popen([obstest.WEFT, "trace", *map(str, args), str(p.pid)], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, cwd=self.dir, env=obstest.environment())
+        self.addCleanup(self.stop_follower, q)
+        # It has begun when it catches signals: then it looks.
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while time.monotonic() < deadline:
+            with open(f"/proc/{q.pid}/status", encoding="ascii") as f:
+                caught = int(re.search(r"SigCgt:\t([0-9a-f]+)", f.read())[1], 16)
+            if caught >> (signal.SIGINT - 1) & 1:
+                return q
+        self.fail("it does not begin")
+
+    @staticmethod
+    def stop_follower(q):
+        if q.poll() is None:
+            q.kill()
+        q.wait()
+        q.stdout.close()
+        q.stderr.close()
+
+    def has_seen(self, p, q):
+        """It has looked at least once since now: its own looks take turns with sleeps."""
+        def switches():
+            with open(f"/proc/{q.pid}/status", encoding="ascii") as f:
+                return int(re.search(r"\nvoluntary_ctxt_switches:\t(\d+)", f.read())[1])
+
+        begin = switches()
+        while switches() < begin + 3 and q.poll() is None:
+            time.sleep(0.002)
+
+    def test_for_is_from_now_on_until_interrupted(self):
+        p = self.start("--record=1M,calls")
+        q = self.follow(p, "--for", "1h", "-o", "t.pftrace")
+        self.has_seen(p, q)
+        self.ask(p, "go")
+        self.has_seen(p, q)
+        q.send_signal(signal.SIGINT)
+        out, err = q.communicate(timeout=obstest.LIMIT_S)
+        self.assertEqual((q.returncode, err), (0, ""))
+        self.assertEqual(WROTE.fullmatch(out)[6], "0")
+        trace = check_trace.read(self.path("t.pftrace"))
+        events, _ = self.lines(p.pid)
+        self.assertEqual(sum(1 for e in events if e[3] == "spawn"), 14)
+        # Only the second half: seven threads, and main.
+        self.assertEqual(len(trace.names), 8)
+        self.assertEqual(trace.slices["clone3"], 7)
+
+    def test_for_says_what_was_lost(self):
+        p = self.start("--record=4K")
+        q = self.follow(p, "--for", "1h", "-f", "text", "-o", "t.txt")
+        self.has_seen(p, q)
+        os.kill(q.pid, signal.SIGSTOP)
+        for _ in range(3):
+            self.ask(p, "go")
+        os.kill(q.pid, signal.SIGCONT)
+        self.has_seen(p, q)
+        q.send_signal(signal.SIGTERM)
+        out, _ = q.communicate(timeout=obstest.LIMIT_S)
+        said = WROTE.fullmatch(out)
+        self.assertGreater(int(said[6].replace(",", "")), 100)
+        with open(self.path("t.txt"), encoding="utf-8") as f:
+            self.assertEqual(sum(1 for line in f if not line.startswith("#")), int(said[5].replace(",", "")))
+
+    def test_the_program_ends_or_becomes_another(self):
+        for word in ("crash", "exec"):
+            p = self.start("--record=1M,calls")
+            q = self.follow(p, "--for", "1h", "-o", "t.pftrace")
+            self.has_seen(p, q)
+            self.ask(p, "go")
+            self.has_seen(p, q)
+            p.stdin.write(word + "\n")
+            p.stdin.flush()
+            out, err = q.communicate(timeout=obstest.LIMIT_S)
+            self.assertEqual(q.returncode, 0, err)
+            self.assertRegex(err, f"^weft: trace: process {p.pid} ended, or became another program, after [0-9.e-]+ s\n$")
+            self.assertTrue(WROTE.fullmatch(out), out)
+            self.assertGreater(len(check_trace.read(self.path("t.pftrace")).switches), 100)
+
+    def test_on(self):
+        p = self.start("--record=1M,calls")
+        os.mkdir(self.path("kept"))
+        q = self.follow(p, "--on", "call>10ms", "--on", "deadlock", "-o", "kept", "--keep", "2")
+        for kind, said in (("call", r'thread \d+ "[a-z]+" in a call, [a-z0-9_]+ for \d+(\.\d+)? ms\n'),
+                           ("deadlock", r"threads wait for one another in a circle\n")):
+            self.has_seen(p, q)
+            self.ask(p, "go" if kind == "call" else kind)
+            line = q.stdout.readline()
+            self.assertRegex(line, said)
+            wrote = WROTE.fullmatch(q.stdout.readline())
+            number = 1 if kind == "call" else 2
+            self.assertEqual(wrote[1], f"kept/weft-{p.pid}-{number}-{kind}.pftrace")
+            trace = check_trace.read(self.path(wrote[1]))
+            if kind == "call":
+                self.assertIn(line.split(", ")[1].split()[0], trace.slices)
+        q.send_signal(signal.SIGINT)
+        out, err = q.communicate(timeout=obstest.LIMIT_S)
+        self.assertEqual((q.returncode, out, err), (0, "", ""))
+        with open(self.path(f"kept/weft-{p.pid}-2-deadlock.dump"), encoding="utf-8") as f:
+            self.assertIn("DEADLOCK of 2 threads", f.read())
+
+    def test_on_what_does_not_happen(self):
+        p = self.start("--record")
+        done = weft("trace", "--on", "call>1h", "--on", "stall", "--on", "ready>1m", "--for", "50ms", "-o", self.dir, p.pid)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "weft: trace: nothing of that happened\n"))
+        self.assertEqual(os.listdir(self.dir), [])
+        for bad in ("call", "call>", "call>5", "deadlock>1s", "calls>1s", "", ">1s", "ready<1s", "ready"):
+            self.assert_refused(weft("trace", "--on", bad, "1"), "--on takes call>TIME", f"'{bad}'")
+        self.assert_refused(weft("trace", "--on", "stall", "-o", self.path("no"), p.pid), "cannot write to")
+        self.assert_refused(weft("trace", "--keep", "3", p.pid), "--keep goes with --on")
+        self.assert_refused(weft("trace", "--on", "stall", "--keep", "0", p.pid), "--keep takes a number")
+
+
+class Cores(RecordTest):
+    def test_a_core_has_them_up_to_the_end(self):
+        with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:
+            if f.read().strip() not in ("core", "core.%p"):
+                self.skipTest("cores do not land in the working directory here")
+        command = f'ulimit -c unlimited; exec "$0" run --workers 2 --record=256K,calls -- {RECORDED} 20'
+        done = subprocess.run(["bash", "-c", command, obstest.WEFT], env=obstest.environment(), input="crash\n", cwd=self.dir,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, -signal.SIGSEGV, done.stderr)
+        cores = [f for f in os.listdir(self.dir) if f.startswith("core")]
+        if not cores:
+            self.skipTest("no core was written")
+        core = self.path(cores[0])
+        trace, said = self.check("--core", core)
+        events, _ = self.lines("--core", core)
+        self.assertEqual(len([e for e in events if e[3] == "exit"]), 7)
+        self.assertGreater(said[1], 0.05)  # seconds: it computed for longer
+        self.assertLess(said[1], 30)
+        self.assertGreater(len(trace.switches), 40)
+        # A damaged one is refused or shown, and takes no harm.
+        with open(core, "r+b") as f:
+            size = os.path.getsize(core)
+            for at in range(0, size, 4096 * 7):
+                f.seek(at)
+                f.write(b"\xff" * 64)
+        done = weft("trace", "-o", self.path("damaged"), "--core", core)
+        self.assertIn(done.returncode, (0, 125), done.stderr)
+
+
+obstest.main()
