@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import check_trace
 from watching import LINE, LIMIT_S, WATCHED, WEFT, WatchTest, environment, is_alive, main, wait_until
 
 
@@ -153,6 +154,10 @@ for nr in itertools.count():
                     self.assertTrue(any("main" in f for f in frames), frames)
                     self.assertTrue(any(function in f or "act" in f for f in frames), frames)
                     self.assertIn("spawn of thread", self.kept(folder, "dump.txt"))
+                    trace = check_trace.read(os.path.join(self.dir, "weft-watch", folder, "trace.pftrace"))
+                    self.assertEqual((trace.pid, len(trace.names)), (dump["pid"], 2))
+                    self.assertIn("trace     trace.pftrace", self.kept(folder, "report.txt"))
+                    self.assertNotIn("trace.txt", os.listdir(os.path.join(self.dir, "weft-watch", folder)))
 
     def test_crash_beside_a_watch_that_does_not_answer(self):
         """It waits for two seconds at most, and dies as it would without anybody."""

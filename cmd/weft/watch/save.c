@@ -69,13 +69,15 @@ static bool save_stderr(const struct wf_watch *w, int folder)
 	return fd >= 0 && close(fd) == 0 && is_good;
 }
 
-/* One file by `weft dump`. False: there is no such file afterwards. */
-static bool save_dump(struct wf_watch *w, const struct wf_watch_event *e, int folder,
-		      const char *name, const char *core)
+/*
+ * One file by another command of ours: its words before the process or core. most: the highest exit status that is good.
+ * False: there is no such file afterwards.
+ */
+static bool save_by(struct wf_watch *w, const struct wf_watch_event *e, int folder,
+		    const char *name, const char *core, const char *const *words, int most)
 {
-	static char weft[] = "/proc/self/exe", dump[] = "dump", core_option[] = "--core",
-		    json[] = "--json", events[] = "--events", nr_events[] = "200";
-	char pid[16], file[PATH_MAX], *argv[9];
+	static char weft[] = "/proc/self/exe", core_option[] = "--core";
+	char pid[16], file[PATH_MAX], *argv[12];
 	int nr = 0, fd = create(folder, name), status;
 
 	if (fd < 0)
@@ -83,22 +85,44 @@ static bool save_dump(struct wf_watch *w, const struct wf_watch_event *e, int fo
 	snprintf(pid, sizeof(pid), "%d", (int)e->pid);
 	snprintf(file, sizeof(file), "%s", core);
 	argv[nr++] = weft;
-	argv[nr++] = dump;
-	argv[nr++] = events;
-	argv[nr++] = nr_events;
-	if (strstr(name, "json"))
-		argv[nr++] = json;
+	while (*words)
+		argv[nr++] = (char *)*words++; /* execv() does not write to them */
 	if (*core)
 		argv[nr++] = core_option;
 	argv[nr++] = *core ? file : pid;
 	argv[nr] = NULL;
 	status = wf_watch_run(w, argv, fd, DUMP_LIMIT);
 	close(fd);
-	/* 1: there are no events, and all else. */
-	if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) <= 1)
+	if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) <= most)
 		return true;
 	(void)unlinkat(folder, name, 0);
 	return false;
+}
+
+static bool save_dump(struct wf_watch *w, const struct wf_watch_event *e, int folder,
+		      const char *name, const char *core)
+{
+	static const char *const text[] = { "dump", "--events", "200", NULL };
+	static const char *const json[] = { "dump", "--events", "200", "--json", NULL };
+
+	/* 1: there are no events, and all else. */
+	return save_by(w, e, folder, name, core, strstr(name, "json") ? json : text, 1);
+}
+
+/* What the command has to say of it goes to a file of its own, which stays only if there is something in it. */
+static bool save_trace(struct wf_watch *w, const struct wf_watch_event *e, int folder,
+		       const char *core)
+{
+	char path[64];
+	const char *const words[] = { "trace", "--quiet", "-o", path, NULL };
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d/trace.pftrace", (int)getpid(), folder);
+	if (!save_by(w, e, folder, "trace.txt", core, words, 0))
+		return false;
+	if (fstatat(folder, "trace.txt", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size == 0)
+		(void)unlinkat(folder, "trace.txt", 0);
+	return true;
 }
 
 static void put_time(char out[32], time_t when)
@@ -176,6 +200,10 @@ static bool save_report(const struct wf_watch *w, const struct wf_watch_event *e
 		: e->is_alive ? "none: the process could not be read, or is not under weft"
 		: *core ? "none: the core could not be read, or is not of a program under weft"
 			: "none: the process was gone, and left no core where it was looked for");
+	if (nr_dumps)
+		fprintf(f, "trace     %s\n",
+			w->has_trace ? "trace.pftrace: for https://ui.perfetto.dev"
+				     : "none: the program keeps no events (weft run --record)");
 	if (!w->foreign)
 		fprintf(f, "stderr    stderr.txt: the last %zu of %llu bytes\n",
 			(size_t)(w->tail_bytes < WF_WATCH_TAIL_BYTES ? w->tail_bytes
@@ -184,10 +212,14 @@ static bool save_report(const struct wf_watch *w, const struct wf_watch_event *e
 	return close_stream(f);
 }
 
-/* How many of the two there are: of a process that dies meanwhile, maybe the first one alone. */
+/*
+ * How many of the two dumps there are: of a process that dies meanwhile, maybe the first one alone. The trace comes first:
+ * what its rings hold is written over while a stalled process is dumped.
+ */
 static int save_dumps(struct wf_watch *w, const struct wf_watch_event *e, int folder,
 		      const char *core)
 {
+	w->has_trace = save_trace(w, e, folder, core);
 	if (!save_dump(w, e, folder, "dump.txt", core))
 		return 0;
 	return 1 + save_dump(w, e, folder, "dump.json", core);

@@ -38,7 +38,8 @@ static void become_program(const struct wf_watch *w, pid_t parent)
 	if (getppid() != parent)
 		_exit(WF_EXIT_REFUSED);
 	wf_watch_restore(w);
-	(void)setenv("WEFT_TRACE", "1", 0);
+	if (!getenv("WEFT_TRACE"))
+		(void)setenv("WEFT_RECORD", "1", 0);
 	wf_watch_door_give(w);
 	wf_watch_notify_give(parent);
 	execv("/proc/self/exe", argv);

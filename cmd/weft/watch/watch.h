@@ -131,6 +131,7 @@ struct wf_watch {
 	int dying_folder;              /* where its dump is; -1: not dumped */
 	char dying_saved[300];
 	int nr_dying_dumps;
+	bool has_trace; /* beside the last dumps */
 	/* the service manager */
 	int notify,
 		to_manager; /* sockets: the program's messages, and where they go; -1: there is no manager */
