@@ -6,6 +6,7 @@ Where the kernel's process events may not be listened to, the cases that need th
 them, so that runs beside one another do not see each other's processes.
 """
 import ctypes
+import errno
 import os
 import re
 import resource
@@ -21,7 +22,7 @@ from watching import LINE, WATCHED, WEFT, WatchTest, environment, main, wait_unt
 
 CLONE_NEWUSER = 0x10000000
 PR_SET_NAME, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 15, 38, 22
-PIDFD_GET_INFO = 0xC040FF0B
+PIDFD_GET_INFO, PIDFD_OPEN = 0xC040FF0B, 434
 FROM_KERNEL = "the kernel tells"
 BY_LOOKING = "once a second"
 SAY = ["--", "/bin/sh", "-c", 'echo "$WEFT_WATCH_EVENT $WEFT_WATCH_PID $WEFT_WATCH_WHAT"']
@@ -34,15 +35,21 @@ def into_user_namespace():
         os._exit(124)
 
 
-def without_kept_status():
-    """As if the kernel were older than 6.15: such an ioctl() is not known."""
-    code = [(0x20, 0, 0, 0), (0x15, 0, 3, 16),  # the call is ioctl
-            (0x20, 0, 0, 24), (0x15, 0, 1, PIDFD_GET_INFO),
-            (0x06, 0, 0, 0x50000 + 25), (0x06, 0, 0, 0x7FFF0000)]
+def filter_calls(*code):
     lines = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in code))
     program = ctypes.create_string_buffer(struct.pack("@HP", len(code), ctypes.addressof(lines)))
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, 2, program, 0, 0):
         os._exit(124)
+
+
+def without_kept_status():
+    """As if the kernel were older than 6.15: such an ioctl() is not known."""
+    filter_calls((0x20, 0, 0, 0), (0x15, 0, 3, 16), (0x20, 0, 0, 24), (0x15, 0, 1, PIDFD_GET_INFO),
+                 (0x06, 0, 0, 0x50000 + errno.ENOTTY), (0x06, 0, 0, 0x7FFF0000))
+
+
+def without_pidfds():
+    filter_calls((0x20, 0, 0, 0), (0x15, 0, 1, PIDFD_OPEN), (0x06, 0, 0, 0x50000 + errno.ENOSYS), (0x06, 0, 0, 0x7FFF0000))
 
 
 def works(function):
@@ -295,6 +302,11 @@ signal.pause()
             for _ in range(nr):
                 self.assertNotIn(self.told(p)[1], victims)
         self.assertEqual(self.stop(p)[0], "")
+
+    def test_kernel_without_pidfds(self):
+        rc, out, err = self.watch("--process", self.name, *SAY, limits=without_pidfds)
+        self.assertEqual((rc, out), (125, ""))
+        self.assertEqual(err, "weft: watch: cannot watch processes by name: Function not implemented\n")
 
     def test_later_process_of_the_same_number(self):
         """In a PID namespace numbers can be chosen. The old one's end is told, and the new one is watched."""

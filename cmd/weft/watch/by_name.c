@@ -8,8 +8,10 @@
 #include "watch/watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "target/find.h"
@@ -126,11 +128,14 @@ static void say_start(const struct wf_watch *w)
 		     n->connector >= 0 ? "" : n->why_looking);
 }
 
-/* Each once, or once a minute. */
+/* Each once, or once a minute; later, where that would wait now. */
 static void say_trouble(const struct wf_watch *w, struct round *r)
 {
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
 	const struct wf_watch_names *n = w->names;
 
+	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+		return;
 	if (n->is_full && !r->is_full_told) {
 		wf_cmd_error("watch: %zu processes are watched, and no more can be; the others are "
 			     "when some of these have ended",

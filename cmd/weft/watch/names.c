@@ -276,6 +276,14 @@ static size_t max_held(void)
 	return files.rlim_cur > OTHER_FILES ? files.rlim_cur - OTHER_FILES : 1;
 }
 
+/* Before Linux 5.3, and under filters of calls, a process cannot be held. */
+static bool can_hold(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	return fd >= 0 && close(fd) == 0;
+}
+
 bool wf_watch_names_open(struct wf_watch *w)
 {
 	static struct wf_watch_names names;
@@ -286,7 +294,7 @@ bool wf_watch_names_open(struct wf_watch *w)
 	n->wake = epoll_create1(EPOLL_CLOEXEC);
 	n->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	n->connector = -1;
-	if (n->wake < 0 || n->timer < 0 || !listen_to(n, n->timer, TAG_TIMER))
+	if (!can_hold() || n->wake < 0 || n->timer < 0 || !listen_to(n, n->timer, TAG_TIMER))
 		return false;
 	(void)connect_again(n);
 	w->names = n;
