@@ -53,6 +53,11 @@ struct wf_kthread; /* one kernel thread; sched/worker.h */
 WF_INLINE void wf_cpu_pause(void);
 /* A counter of constant rate, the same on all processors; read in some nanoseconds, in order or not. */
 WF_INLINE uint64_t wf_cpu_cycles(void);
+/*
+ * Counts one further; what it was. For a word that one kernel thread writes, and its handlers: nothing interrupts it in the
+ * middle, but it is no atomic operation for other processors.
+ */
+WF_INLINE uint64_t wf_cpu_claim(uint64_t *count);
 /* The thread pointer of the running thread. */
 WF_INLINE uintptr_t wf_cpu_tls(void);
 /* The base register: our kernel thread, or NULL; also where the program may have written it. */

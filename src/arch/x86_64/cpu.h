@@ -23,10 +23,7 @@ WF_INLINE uint64_t wf_cpu_cycles(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
-/*
- * Counts one further; what it was. For a word that one kernel thread writes, and its handlers: one instruction, which nothing
- * interrupts in the middle, but no atomic one for other processors.
- */
+/* One instruction. */
 WF_INLINE uint64_t wf_cpu_claim(uint64_t *count)
 {
 	uint64_t one = 1;
