@@ -11,12 +11,9 @@
 #include <weft/base.h>
 #include <weft/chan.h>
 #include <weft/event.h>
-#include <weft/chan.h>
-#include <weft/event.h>
 #include <weft/fiber.h>
 #include <weft/group.h>
 #include <weft/scope.h>
-#include <weft/select.h>
 #include <weft/select.h>
 #include <weft/task.h>
 #include <weft/thread.h>
