@@ -62,6 +62,15 @@ WEFT_API int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_
  */
 WEFT_API int weft_thread_join(weft_thread *t, int *out_result, weft_time until);
 
+/*
+ * Cancel t, as weft_scope_cancel() a scope around all of its function: from now on its waits fail with ECANCELED, and so do those
+ * of groups that it waits for. It ends when its function returns. Threads of a group are cancelled by weft_group_cancel().
+ *
+ * Where:   any thread; not in a signal handler.
+ * Misuse:  a handle that is gone: abort().
+ */
+WEFT_API void weft_thread_cancel(weft_thread *t);
+
 /* The thread's own handle; NULL in threads that weft_thread_spawn() has not made. */
 WEFT_API weft_thread *weft_thread_self(void);
 

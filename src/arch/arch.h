@@ -118,6 +118,10 @@ void *wf_arch_make_fiber(void *top, void (*entry)(void *fiber, void *value), voi
 /* Build a switch frame below frame that finishes the switch and then leaves the gate through frame. */
 void *wf_arch_make_gate_context(struct wf_frame *frame);
 
+/* Rounding, exceptions that are masked: two words, which a new thread inherits as well. */
+void wf_arch_get_fp_modes(uint32_t out[2]);
+void wf_arch_set_fp_modes(const uint32_t modes[2]);
+
 /* Thread pointer of the running thread (FS base on x86-64). */
 uintptr_t wf_arch_get_tls(void);
 void wf_arch_set_tls(uintptr_t tls);

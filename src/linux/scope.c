@@ -5,6 +5,11 @@
 static uintptr_t
 	once_site; /* (a) behind the instruction by which libc makes futex waits that pthread_cancel() ends */
 
+bool lx_scope_knows_once(void)
+{
+	return wf_load_relaxed(&once_site) != 0;
+}
+
 long lx_scope_error(const struct wf_frame *f)
 {
 	struct wf_scopes *sc = wf_self()->scopes;

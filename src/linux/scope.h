@@ -51,6 +51,9 @@ WF_INLINE bool lx_scope_in_futex(const struct lx_thread *self)
 	return WF_UNLIKELY(sc != NULL) && (sc->in_once || sc->in_wait);
 }
 
+/* Where those are that a scope ends once has been found out, by a wait with is_probing. */
+bool lx_scope_knows_once(void);
+
 /* It was interrupted: what it returns, -ETIMEDOUT or -ECANCELED; 0: no scope has ended it. */
 long lx_scope_ended_futex(struct lx_thread *self, const uint32_t *word);
 

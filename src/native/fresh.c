@@ -46,6 +46,9 @@ static struct {
 	struct image image[MOST_IMAGES];
 } known;
 
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
+extern void *__dso_handle WF_HIDDEN;
+
 static size_t last_module; /* (c) of those that the program was started with; 0: not known */
 static uint32_t
 	seen_changes; /* (a) of the loader's lists, when there were no others with thread-local variables */
@@ -314,21 +317,4 @@ bool wf_fresh_reset(void)
 	h_errno = 0;
 	errno = 0;
 	return true;
-}
-
-void wf_fresh_save_fp(uint32_t out[2])
-{
-	uint16_t x87;
-
-	__asm__ volatile("stmxcsr %0" : "=m"(out[0]));
-	__asm__ volatile("fnstcw %0" : "=m"(x87));
-	out[1] = x87;
-}
-
-void wf_fresh_load_fp(const uint32_t modes[2])
-{
-	uint16_t x87 = (uint16_t)modes[1];
-
-	__asm__ volatile("ldmxcsr %0" ::"m"(modes[0]));
-	__asm__ volatile("fldcw %0" ::"m"(x87));
 }

@@ -16,8 +16,4 @@ WF_FACE_CODE void wf_fresh_learn(void);
 /* Of the caller: nothing is left, and thread-local variables are as the modules' images have them. Else nothing has changed. */
 WF_FACE_CODE bool wf_fresh_reset(void);
 
-/* Rounding, exceptions: two words. */
-WF_FACE_CODE void wf_fresh_save_fp(uint32_t out[2]);
-WF_FACE_CODE void wf_fresh_load_fp(const uint32_t modes[2]);
-
 #endif

@@ -8,12 +8,6 @@
 #ifndef WF_NATIVE_GLIBC_H
 #define WF_NATIVE_GLIBC_H
 
-#include <stddef.h>
-
-extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
-extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
-extern void *__dso_handle __attribute__((visibility("hidden")));
-
 #pragma weak __cxa_thread_atexit_impl
 #pragma weak __register_atfork           /* pthread_atfork() */
 #pragma weak __sysconf                   /* PTHREAD_STACK_MIN */
@@ -25,10 +19,7 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 #pragma weak pthread_clockjoin_np
 #pragma weak pthread_getname_np
 
-/* As pthread_atfork() for a child, which every object has its own copy of, bound to what it needs. */
-static inline __attribute__((always_inline)) void wf_glibc_in_child(void (*f)(void))
-{
-	(void)__register_atfork(NULL, NULL, f, &__dso_handle);
-}
+/* As pthread_atfork() for a child, of which every object has its own copy, bound to what it needs. */
+void wf_glibc_in_child(void (*f)(void));
 
 #endif

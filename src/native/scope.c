@@ -7,6 +7,7 @@
  */
 #include "native/scope.h"
 #include "linux/abi.h"
+#include "linux/scope.h"
 #include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/why.h"
@@ -34,7 +35,7 @@ extern void *__libc_stack_end; /* of the dynamic loader */
 #define MAIN_STACK_MOST (1ul << 30)
 
 /* Where its scopes lie if they do not lie elsewhere: what lies below the stack pointer there was left. */
-static WF_FACE_CODE void find_stack(struct wf_scopes *sc)
+static WF_FACE_CODE void find_stack(struct wf_scopes *sc, struct wf_thread *self)
 {
 	pthread_attr_t attr;
 	void *low;
@@ -48,6 +49,11 @@ static WF_FACE_CODE void find_stack(struct wf_scopes *sc)
 		most = WF_MIN(limit.rlim_cur, (rlim_t)MAIN_STACK_MOST);
 		sc->stack_high = (uintptr_t)__libc_stack_end;
 		sc->stack_low = sc->stack_high - most;
+		return;
+	}
+	if (self && lx_of(self)->stack_low) {
+		sc->stack_low = lx_of(self)->stack_low;
+		sc->stack_high = lx_of(self)->stack_high;
 		return;
 	}
 	if (pthread_getattr_np(pthread_self(), &attr))
@@ -90,11 +96,12 @@ static WF_NOINLINE WF_FACE_CODE void get_ready(struct wf_scopes *sc)
 	const int kept = errno;
 	struct wf_thread *self = wf_face_enter();
 
-	find_stack(sc);
+	find_stack(sc, self);
 	wf_scopes_init(sc, self);
 	if (self) {
 		wf_store_release(&self->scopes, sc);
-		probe_once(sc);
+		if (!lx_scope_knows_once())
+			probe_once(sc);
 	} else if (getpid() == syscall(__NR_gettid)) {
 		wf_scopes_of_main = sc;
 		lx_config.probe_scopes = probe_of_main;

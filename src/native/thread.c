@@ -188,13 +188,23 @@ static WF_FACE_CODE bool goes_on(struct weft_thread *t)
 	may = wf_shell_rest(self, t);
 	wf_face_leave(self);
 	if (may)
-		wf_fresh_load_fp(t->fp_modes);
+		wf_arch_set_fp_modes(t->fp_modes);
 	return may;
+}
+
+/* Whoever cancels the thread stores that first, and looks for the scope then: one of us sees the other. */
+static WF_FACE_CODE void open_root(struct weft_thread *t, weft_scope *root)
+{
+	weft_scope_open(root, WEFT_NEVER, t->name[0] ? t->name : NULL);
+	wf_store_seq_cst(&t->root, root);
+	if (WF_UNLIKELY(wf_load_seq_cst(&t->is_cancelled)))
+		weft_scope_cancel(root);
 }
 
 static WF_FACE_CODE void *run(void *arg)
 {
 	struct weft_thread *t = arg;
+	weft_scope root;
 
 	current = t;
 	wf_store_release(&t->core, wf_face_enter());
@@ -213,7 +223,9 @@ static WF_FACE_CODE void *run(void *arg)
 		if (t->name[0])
 			name_self(t->name);
 		t->result = -ECANCELED;
+		open_root(t, &root);
 		t->result = t->fn(t->arg);
+		(void)weft_scope_close(&root);
 		wf_scopes_leave_all(t->name);
 	} while (goes_on(t));
 	pthread_cleanup_pop(1);
@@ -303,6 +315,8 @@ static WF_FACE_CODE weft_thread *set_up(struct weft_thread *t, weft_fn *fn, void
 {
 	t->fn = fn;
 	t->arg = arg;
+	t->root = NULL;
+	t->is_cancelled = 0;
 	t->is_joined = 0;
 	t->is_detached = is_detached;
 	t->has_sleeper = false;
@@ -372,7 +386,7 @@ WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_o
 	if (!t)
 		return spawn_new(fn, arg, &o, shell_class, out);
 	handle = set_up(t, fn, arg, &o, !out);
-	wf_fresh_save_fp(t->fp_modes);
+	wf_arch_get_fp_modes(t->fp_modes);
 	wf_shell_start(self, t);
 	wf_face_leave(self);
 	if (out)
@@ -462,6 +476,27 @@ WF_FACE int weft_thread_join(weft_thread *handle, int *out_result, weft_time unt
 }
 
 /* --- the rest --- */
+
+/* The scope lies on the thread's stack, which is there until it is joined. */
+WF_FACE void weft_thread_cancel(weft_thread *handle)
+{
+	struct weft_thread *t = look_up(handle, "weft_thread_cancel");
+	weft_scope *root;
+
+	wf_store_seq_cst(&t->is_cancelled, 1u);
+	root = wf_load_seq_cst(&t->root);
+	if (root)
+		weft_scope_cancel(root);
+	if (!wf_load_acquire(&t->core))
+		wake(&t->is_cancelled);
+}
+
+uint32_t *wf_thread_bell(const struct wf_scope *top)
+{
+	struct weft_thread *t = current;
+
+	return t && top && (const void *)t->root == top ? &t->is_cancelled : NULL;
+}
 
 WF_FACE weft_thread *weft_thread_self(void)
 {

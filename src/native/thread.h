@@ -16,6 +16,7 @@
 
 #include "linux/shell.h"
 #include "native/face.h"
+#include "weft/scope.h"
 #include "weft/thread.h"
 
 enum wf_thread_use {
@@ -37,12 +38,14 @@ enum wf_thread_order {
 /* (c) of one use; (f) of the pthread; (p) before DONE or ENDED; (q) under the lock; (a) atomic, anyone */
 struct weft_thread {
 	struct weft_thread *next; /* among those that rest; the first word: the slab's, too */
-	uint32_t state;     /* (a) enum wf_thread_use; what a kernel thread that joins sleeps on */
-	uint32_t uses;      /* (a) */
-	weft_fn *fn;        /* (c) */
-	void *arg;          /* (c) */
-	int result;         /* (p) */
-	uint32_t is_joined; /* (a) somebody is at it; taken by an exchange */
+	uint32_t state;   /* (a) enum wf_thread_use; what a kernel thread that joins sleeps on */
+	uint32_t uses;    /* (a) */
+	weft_fn *fn;      /* (c) */
+	void *arg;        /* (c) */
+	int result;       /* (p) */
+	weft_scope *root; /* (a) around all of its function, on its stack; NULL: not there yet */
+	uint32_t is_cancelled; /* (a) */
+	uint32_t is_joined;    /* (a) somebody is at it; taken by an exchange */
 	struct wf_spin lock;
 	bool is_detached;        /* (c) */
 	bool has_sleeper;        /* (q) a kernel thread that is not weft's sleeps on the state */
@@ -62,5 +65,12 @@ struct weft_thread {
 	char name[16];                     /* (c) empty: the spawner's */
 	pthread_t joiner;                  /* with is_joined, who has set it: for reports */
 };
+
+struct wf_scope;
+/*
+ * In native mode, where a canceller only leaves word: a word that becomes 1, and is woken, when the calling thread is
+ * cancelled. NULL: its innermost scope, top, is another one than that around its function.
+ */
+WF_FACE_CODE uint32_t *wf_thread_bell(const struct wf_scope *top);
 
 #endif

@@ -384,6 +384,73 @@ TEST(a_join_sees_what_destructors_have_done)
 	}
 }
 
+static int sleeps_for_ever(void *arg)
+{
+	int ret;
+
+	sem_post(&ready);
+	ret = weft_sleep_until(WEFT_NEVER);
+	/* Each wait fails from now on, and what needs none does not. */
+	return ret == -ECANCELED && weft_sleep_until(WEFT_NEVER) == -ECANCELED &&
+			       weft_scope_check() == -ECANCELED
+		       ? (int)(long)arg
+		       : ret;
+}
+
+static int reads(void *fd)
+{
+	char c;
+
+	sem_post(&ready);
+	return read((int)(long)fd, &c, 1) < 0 ? -errno : 0;
+}
+
+TEST(a_cancel_ends_waits_by_an_error)
+{
+	int result = 0, fds[2];
+	weft_thread *t;
+
+	sem_init(&ready, 0, 0);
+	for (int started = 0; started < 2; started++) {
+		CHECK_EQ(weft_thread_spawn(sleeps_for_ever, (void *)8l, NULL, &t), 0);
+		if (started)
+			sem_wait(&ready);
+		weft_thread_cancel(t);
+		weft_thread_cancel(t);
+		CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+		CHECK_EQ(result, 8);
+	}
+	CHECK_EQ(result_of(returns, (void *)1l, NULL), 1); /* the next one is not cancelled */
+	CHECK_EQ(weft_thread_spawn(returns, (void *)2l, NULL, &t), 0);
+	weft_sleep_until(weft_now() + WEFT_MS);
+	weft_thread_cancel(t); /* has ended, as a rule */
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+	CHECK_EQ(result, 2);
+	if (is_native_run())
+		return;
+	CHECK_EQ(pipe(fds), 0);
+	CHECK_EQ(weft_thread_spawn(reads, (void *)(long)fds[0], NULL, &t), 0);
+	sem_wait(&ready);
+	weft_thread_cancel(t);
+	CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+	CHECK_EQ(result, -ECANCELED);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+TEST(a_sleep_is_shortened_by_scopes)
+{
+	weft_time began = weft_now();
+	weft_scope s;
+
+	weft_scope_open(&s, began + 5 * WEFT_MS, "short");
+	CHECK_EQ(weft_sleep_until(WEFT_NEVER), -ETIMEDOUT);
+	CHECK_EQ(weft_sleep_until(weft_now() + 60 * WEFT_SEC), -ETIMEDOUT);
+	CHECK(weft_now() >= began + 5 * WEFT_MS);
+	CHECK_EQ(weft_scope_close(&s), -ETIMEDOUT);
+	CHECK_EQ(weft_sleep_until(weft_now() + WEFT_MS), 0);
+}
+
 static int spawns(void *arg)
 {
 	long depth = (long)arg;

@@ -77,6 +77,23 @@ void *wf_arch_make_gate_context(struct wf_frame *frame)
 	return f;
 }
 
+void wf_arch_get_fp_modes(uint32_t out[2])
+{
+	uint16_t x87cw;
+
+	__asm__ volatile("stmxcsr %0" : "=m"(out[0]));
+	__asm__ volatile("fnstcw %0" : "=m"(x87cw));
+	out[1] = x87cw;
+}
+
+void wf_arch_set_fp_modes(const uint32_t modes[2])
+{
+	const uint16_t x87cw = (uint16_t)modes[1];
+
+	__asm__ volatile("ldmxcsr %0" ::"m"(modes[0]));
+	__asm__ volatile("fldcw %0" ::"m"(x87cw));
+}
+
 uintptr_t wf_arch_get_tls(void)
 {
 	return wf_cpu_tls();
