@@ -217,6 +217,14 @@ static void setup_twice(void)
 	add(1, selects, OPS(SEND_A, 0, 0));
 }
 
+/* The channel stays, and nothing of the select on its lists. */
+static void setup_twice_and_stays(void)
+{
+	begin_select(2);
+	add(0, selects, OPS(RECV_A, SEND_A, RECV_A));
+	add(1, selects, OPS(SEND_A, 0, 0));
+}
+
 static void setup_outside(void)
 {
 	begin_select(1);
@@ -243,6 +251,7 @@ MODEL(late_once, check, 2);
 MODEL(two_wakers, check, 1);
 MODEL(events, check_all, 1);
 MODEL(twice, check_gone, 1);
+MODEL(twice_and_stays, check_all, 1);
 MODEL(outside, check_all, 1);
 MODEL(interrupted, check_all, 1);
 
@@ -275,6 +284,7 @@ TEST(events_tell_all_that_select_them)
 TEST(a_channel_that_stands_in_it_twice_may_go_after_the_exchange)
 {
 	model_verify(&twice);
+	model_verify(&twice_and_stays);
 }
 
 TEST(kernel_threads_that_are_not_ours_take_part)
