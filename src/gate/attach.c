@@ -31,6 +31,7 @@
 #include "obs/overflow.h"
 #include "obs/stall.h"
 #include "obs/stats.h"
+#include "sched/clock.h"
 #include "trace/trace.h"
 
 #include <dlfcn.h>

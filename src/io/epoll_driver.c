@@ -2,6 +2,7 @@
 /* Descriptor table and poller on edge-triggered epoll; see fd.h. */
 #include "base/die.h"
 #include "io/fdtab.h"
+#include "sched/clock.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
 #include "sched/timers.h"

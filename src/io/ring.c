@@ -13,10 +13,11 @@
  * Invariant (no completion is lost): each operation and each cancellation completes once, and there are never more
  * under way than the completion queue has room for.
  */
-#include "io/ring.h"
 #include "arch/arch.h"
 #include "io/fdtab.h"
+#include "io/ring.h"
 #include "sched/park.h"
+#include "sched/preempt.h"
 #include "sched/runtime.h"
 
 #include <errno.h>

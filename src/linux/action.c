@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the kernel has of the actions that the program has installed: all of them but those that are ours to see first. */
-#include "linux/action.h"
 #include "linux/abi.h"
+#include "linux/action.h"
+#include "sched/preempt.h"
 
 #include <signal.h>
 

@@ -2,14 +2,16 @@
 /*
  * Real calls that may block.
  */
-#include "linux/call.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
+#include "linux/call.h"
 #include "linux/deadline.h"
+#include "linux/scope.h"
 #include "linux/signals.h"
 #include "linux/sigwant.h"
-#include "linux/scope.h"
+#include "sched/clock.h"
 #include "sched/direct.h"
+#include "sched/insys.h"
 #include "sched/rescue.h"
 #include "sched/timers.h"
 

@@ -6,10 +6,12 @@
  * belongs to the thread whose tid's complement stands above them. libc reads clocks through the vDSO, whose
  * own system call is patched like libc's.
  */
-#include "linux/cpuclock.h"
 #include "linux/calls.h"
-#include "linux/sigwant.h"
+#include "linux/cpuclock.h"
 #include "linux/scope.h"
+#include "linux/sigwant.h"
+#include "sched/account.h"
+#include "sched/clock.h"
 
 #include <linux/resource.h>
 

@@ -15,11 +15,12 @@
  * Any other call, by syscall() or by an instruction of the program's own, means the calling thread, as servers do that act
  * for many users. It gets a kernel thread of its own. One that is alone is the process.
  */
-#include "linux/credentials.h"
 #include "linux/bind.h"
 #include "linux/bindcalls.h"
 #include "linux/calls.h"
+#include "linux/credentials.h"
 #include "linux/everybody.h"
+#include "sched/insys.h"
 
 #define SYSCALL_FUNCTION_BYTES 64
 

@@ -2,8 +2,9 @@
 /*
  * Timeouts of the program's, as deadlines on CLOCK_MONOTONIC.
  */
-#include "linux/deadline.h"
 #include "linux/abi.h"
+#include "linux/deadline.h"
+#include "sched/clock.h"
 
 int64_t lx_deadline_in(int64_t ns)
 {

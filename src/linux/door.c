@@ -7,8 +7,8 @@
  * has been posted. The kernel lets only this thread put a signal back with its siginfo: one more reason for
  * the door being tid = pid.
  */
-#include "linux/door.h"
 #include "linux/abi.h"
+#include "linux/door.h"
 #include "linux/doorbell.h"
 #include "linux/everybody.h"
 #include "linux/heir.h"
@@ -20,6 +20,9 @@
 #include "linux/timercpu.h"
 #include "linux/timertable.h"
 #include "linux/watchdog.h"
+#include "sched/clock.h"
+#include "sched/monitor.h"
+#include "sched/preempt.h"
 #include "sched/timers.h"
 
 #include <signal.h>

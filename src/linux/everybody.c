@@ -22,6 +22,8 @@
  * not, one of them has kept what the program gives up: the process ends, as libc ends one whose threads do not agree.
  */
 #include "linux/everybody.h"
+#include "sched/insys.h"
+#include "sched/monitor.h"
 
 #include "base/die.h"
 

@@ -8,10 +8,11 @@
  * Invariant: who waits found an owner that had not ended after it had noted in that one's pi_groups where it waits; who
  * ends is found by nobody any more, and then looks there. tests/model/pi_locks.c plays it.
  */
-#include "linux/futex_pi.h"
 #include "linux/call.h"
+#include "linux/futex_pi.h"
 #include "linux/futex_table.h"
 #include "linux/sigwant.h"
+#include "sched/clock.h"
 
 #define TID_MASK 0x3fffffffu
 #define WAITERS 0x80000000u

@@ -12,6 +12,7 @@
 #include "linux/futex_table.h"
 #include "linux/ring.h"
 #include "linux/sigwant.h"
+#include "sched/clock.h"
 
 #include <time.h>
 

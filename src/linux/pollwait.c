@@ -23,11 +23,12 @@
  *
  * Readiness wins over time and signals: every wake-up, whatever its reason, is followed by a look.
  */
-#include "linux/pollwait.h"
 #include "linux/call.h"
 #include "linux/deadline.h"
+#include "linux/pollwait.h"
 #include "linux/signals.h"
 #include "linux/sigwant.h"
+#include "sched/clock.h"
 
 #include <linux/eventpoll.h>
 #include <linux/personality.h>

@@ -5,7 +5,6 @@
  * A fork child is a plain process again: only the calling thread exists in it, as a native main thread with
  * the program's own signal mask and handlers; the runtime forgets everything until the child makes a thread.
  */
-#include "linux/process.h"
 #include "arch/arch.h"
 #include "io/fd.h"
 #include "linux/abi.h"
@@ -17,14 +16,18 @@
 #include "linux/everybody.h"
 #include "linux/heir.h"
 #include "linux/policy.h"
+#include "linux/process.h"
 #include "linux/ring.h"
+#include "linux/scope.h"
 #include "linux/signals.h"
 #include "linux/sigpark.h"
 #include "linux/sigqueue.h"
 #include "linux/start.h"
-#include "linux/scope.h"
 #include "sched/bind.h"
+#include "sched/insys.h"
+#include "sched/monitor.h"
 #include "sched/peer.h"
+#include "sched/preempt.h"
 
 #include <fcntl.h>
 #include <linux/prctl.h>

@@ -5,10 +5,11 @@
  *
  * They are memory files that hold what was true when they were opened.
  */
-#include "linux/procfile.h"
 #include "base/fmt.h"
 #include "linux/named.h"
+#include "linux/procfile.h"
 #include "linux/procpath.h"
+#include "sched/account.h"
 
 #include <linux/fcntl.h>
 #include <linux/memfd.h>

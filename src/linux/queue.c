@@ -6,12 +6,13 @@
  * parks until the queue is ready. System V knows no such thing: what cannot be done at once is waited for on
  * a kernel thread that has handed its worker on.
  */
-#include "linux/queue.h"
 #include "linux/call.h"
 #include "linux/calls.h"
 #include "linux/deadline.h"
 #include "linux/fdwait.h"
 #include "linux/procfile.h"
+#include "linux/queue.h"
+#include "sched/clock.h"
 
 #include <linux/fcntl.h>
 #include <linux/stat.h>

@@ -11,11 +11,12 @@
 #include "linux/credentials.h"
 #include "linux/deadline.h"
 #include "linux/doorbell.h"
+#include "linux/scope.h"
 #include "linux/signals.h"
 #include "linux/sigpark.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
-#include "linux/scope.h"
+#include "sched/clock.h"
 
 #include <signal.h>
 

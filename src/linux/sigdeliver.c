@@ -9,18 +9,19 @@
  *
  * A handler may unwind or jump out: when one starts, no lock is held and nobody waits on this stack.
  */
-#include "linux/sigdeliver.h"
 #include "arch/arch.h"
 #include "linux/abi.h"
 #include "linux/action.h"
 #include "linux/altstack.h"
 #include "linux/bind.h"
+#include "linux/scope.h"
 #include "linux/sigdefault.h"
+#include "linux/sigdeliver.h"
 #include "linux/signals.h"
 #include "linux/sigpace.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
-#include "linux/scope.h"
+#include "sched/preempt.h"
 
 #include <signal.h>
 

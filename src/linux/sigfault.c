@@ -5,7 +5,6 @@
  * Called by the kernel, on the kernel thread's alternate stack, wherever the fault came: in the program's code, in a system
  * call that we make for it, in a copy from or to its memory, or in a process that shares our memory but is not weft's.
  */
-#include "linux/sigfault.h"
 #include "arch/arch.h"
 #include "linux/abi.h"
 #include "linux/comm.h"
@@ -13,7 +12,9 @@
 #include "linux/overflow.h"
 #include "linux/sigdefault.h"
 #include "linux/sigdeliver.h"
+#include "linux/sigfault.h"
 #include "linux/sigqueue.h"
+#include "sched/preempt.h"
 
 #include <signal.h>
 

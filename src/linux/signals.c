@@ -34,15 +34,16 @@
  *     stops wanting a signal (mask, end of sigtimedwait, exit) writes that, then reads the pending bits, and
  *     has somebody else notified. One of the two sees the other.
  */
-#include "linux/signals.h"
 #include "linux/abi.h"
 #include "linux/doorbell.h"
 #include "linux/sigdefault.h"
 #include "linux/sigfd.h"
+#include "linux/signals.h"
 #include "linux/sigpark.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
 #include "linux/timertable.h"
+#include "sched/monitor.h"
 
 #include <signal.h>
 

@@ -11,10 +11,12 @@
  * Invariant: who is paced has its mark up, then looks whether the time is set, and sets it otherwise; the door takes the
  * time back, then every mark, then looks whether a signal waits. Who adds one looks at the mark after that.
  */
-#include "linux/sigpace.h"
 #include "linux/abi.h"
+#include "linux/sigpace.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
+#include "sched/clock.h"
+#include "sched/monitor.h"
 #include "sched/runtime.h"
 
 #include <signal.h>

@@ -10,13 +10,15 @@
  * two unparks it. From before the bit is taken back until the door has fetched all of it nr_unparking is up: who wants
  * one then, or sends another, waits for the door, so that nothing is overtaken.
  */
-#include "linux/sigpark.h"
 #include "linux/abi.h"
 #include "linux/doorbell.h"
 #include "linux/sigfd.h"
+#include "linux/sigpark.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
 #include "linux/timertable.h"
+#include "sched/monitor.h"
+#include "sched/preempt.h"
 
 #include <signal.h>
 

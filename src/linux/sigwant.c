@@ -4,8 +4,9 @@
  *
  * Called by: whatever waits, as its wait ends or is about to begin, and whoever has put a signal into a queue.
  */
-#include "linux/sigwant.h"
 #include "linux/abi.h"
+#include "linux/sigwant.h"
+#include "sched/monitor.h"
 
 #include <signal.h>
 

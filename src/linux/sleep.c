@@ -5,8 +5,10 @@
 #include "linux/calls.h"
 #include "linux/cpuclock.h"
 #include "linux/deadline.h"
-#include "linux/sigwant.h"
 #include "linux/scope.h"
+#include "linux/sigwant.h"
+#include "sched/account.h"
+#include "sched/clock.h"
 
 #define CLOCK_MONOTONIC 1
 #define CLOCK_BOOTTIME 7

@@ -15,6 +15,7 @@
 #include "linux/msg.h"
 #include "linux/rw.h"
 #include "linux/sockopt.h"
+#include "sched/clock.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>

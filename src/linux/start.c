@@ -6,7 +6,6 @@
  * first clone() with CLONE_THREAD takes over masks, handlers and identity of the main thread, turns the main
  * kernel thread into the door and lets the main thread go on on a worker.
  */
-#include "linux/start.h"
 #include "arch/arch.h"
 #include "base/fmt.h"
 #include "io/fd.h"
@@ -25,15 +24,17 @@
 #include "linux/queue.h"
 #include "linux/remote.h"
 #include "linux/room.h"
+#include "linux/scope.h"
 #include "linux/sigdeliver.h"
 #include "linux/sigfault.h"
 #include "linux/signals.h"
 #include "linux/sigqueue.h"
 #include "linux/stacks.h"
+#include "linux/start.h"
 #include "linux/thread.h"
-#include "linux/scope.h"
 #include "linux/timertable.h"
 #include "linux/uring.h"
+#include "sched/preempt.h"
 #include "sched/self.h"
 #include "sys/rseq.h"
 

@@ -6,9 +6,10 @@
  * Called by: sandbox.c. The kernel's rules for such programs are few (no loops, words of struct seccomp_data only), and what
  * breaks one of them it refuses itself.
  */
-#include "linux/sysfilter.h"
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "linux/sysfilter.h"
+#include "sched/preempt.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -20,6 +20,7 @@
 #include "linux/sigpark.h"
 #include "linux/timercpu.h"
 #include "linux/timertable.h"
+#include "sched/clock.h"
 
 #include <signal.h>
 

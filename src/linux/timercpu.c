@@ -6,9 +6,11 @@
  * timer cannot expire before the rest has passed there. It signals the door, which looks at the thread's clock and
  * sends the program's signal, or sets the kernel's timer to the new rest.
  */
-#include "linux/timercpu.h"
 #include "linux/signals.h"
+#include "linux/timercpu.h"
 #include "linux/timertable.h"
+#include "sched/account.h"
+#include "sched/preempt.h"
 
 #define CLOCK_MONOTONIC 1
 #define TIMER_ABSTIME 1

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The threads that take tasks over; see task.c. */
-#include "native/crew.h"
 #include "linux/abi.h"
+#include "native/crew.h"
 #include "native/glibc.h"
 #include "native/watched.h"
+#include "sched/idle.h"
 #include "sched/runtime.h"
 
 #include <errno.h>

@@ -7,12 +7,13 @@
  * the kernel's poll(), with an eventfd more that whoever serves it writes to. That is made for the one wait: a program that
  * closes descriptors it does not know cannot take it away in between, and none is left behind.
  */
-#include "weft/select.h"
 #include "linux/pollwait.h"
 #include "native/misuse.h"
 #include "native/wait.h"
+#include "sched/clock.h"
 #include "sync/chan.h"
 #include "sync/select.h"
+#include "weft/select.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names of code; see symbols.h. */
-#include "obs/symbols.h"
 #include "gate/modules.h"
 #include "linux/abi.h"
+#include "obs/symbols.h"
+#include "sched/preempt.h"
 
 #include <elf.h>
 #include <linux/fcntl.h>

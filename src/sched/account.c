@@ -13,6 +13,8 @@
  * Considered and dropped: to read a cycle counter at every switch from the start: 8 ns of 40, for a question
  * that most programs never ask.
  */
+#include "sched/account.h"
+#include "sched/clock.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

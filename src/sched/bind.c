@@ -13,6 +13,8 @@
  */
 #include "sched/bind.h"
 #include "arch/arch.h"
+#include "sched/account.h"
+#include "sched/idle.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
 

@@ -5,6 +5,7 @@
  * Called by: linux/, for every deadline. Invariant: while in_clock is set the kernel thread stays the same,
  * for only a kick could change it, and that one defers.
  */
+#include "sched/clock.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

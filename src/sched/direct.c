@@ -15,6 +15,9 @@
  * Timers: a direct wait beside nobody in the poller ends well before the first one, and its thread parks as usual then.
  */
 #include "sched/direct.h"
+#include "sched/clock.h"
+#include "sched/idle.h"
+#include "sched/monitor.h"
 #include "sched/park.h"
 #include "sched/shuffle.h"
 

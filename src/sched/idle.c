@@ -11,8 +11,11 @@
  * Work behind a worker that runs a thread may be left to it: that worker looks there before it sleeps, and whoever
  * left it looks again after a nap.
  */
+#include "sched/idle.h"
 #include "base/die.h"
+#include "sched/clock.h"
 #include "sched/direct.h"
+#include "sched/monitor.h"
 #include "sched/peer.h"
 #include "sched/runtime.h"
 #include "sched/timers.h"

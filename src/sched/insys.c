@@ -11,6 +11,9 @@
  * and after that until no kick is on its way. Both in sequential order: either k is seen without the worker, or it sees who
  * is about to kick it. Nobody takes back what another one has begun.
  */
+#include "sched/insys.h"
+#include "sched/monitor.h"
+#include "sched/preempt.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 #include "sched/worker.h"

@@ -8,8 +8,13 @@
  * It disarms itself when every worker is idle, so an idle program has no ticks. One that is idle for moments only has
  * the monitor armed again each time, by a signal: that costs more than a look, so it stays armed for a while then.
  */
+#include "sched/monitor.h"
+#include "sched/clock.h"
+#include "sched/idle.h"
+#include "sched/insys.h"
 #include "sched/park.h"
 #include "sched/poller.h"
+#include "sched/preempt.h"
 #include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"

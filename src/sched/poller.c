@@ -2,6 +2,9 @@
 /* The poller's own kernel thread; see poller.h. */
 #include "sched/poller.h"
 #include "arch/arch.h"
+#include "sched/clock.h"
+#include "sched/monitor.h"
+#include "sched/preempt.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

@@ -12,9 +12,11 @@
  * The handler never keeps the kernel thread across the switch: the resumed side starts over with the kernel
  * thread it finds.
  */
+#include "sched/preempt.h"
 #include "arch/arch.h"
 #include "base/die.h"
 #include "sched/balance.h"
+#include "sched/monitor.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

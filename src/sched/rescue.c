@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is done where there are too few kernel threads; see rescue.h. */
 #include "sched/rescue.h"
+#include "sched/insys.h"
+#include "sched/monitor.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"

@@ -24,6 +24,7 @@
 #ifndef WF_SCHED_RESCUE_H
 #define WF_SCHED_RESCUE_H
 
+#include "sched/idle.h"
 #include "sched/runtime.h"
 
 /* By the monitor, after it has tried to wake a worker. When to look again; WF_NEVER: nobody is stranded. */

@@ -4,7 +4,10 @@
 #include "arch/arch.h"
 #include "base/die.h"
 #include "base/fmt.h"
+#include "sched/idle.h"
+#include "sched/monitor.h"
 #include "sched/park.h"
+#include "sched/preempt.h"
 #include "sched/rescue.h"
 
 #include <errno.h>

@@ -11,18 +11,6 @@
 #include "sched/wheel.h"
 #include "sched/worker.h"
 
-/*
- * The signal that interrupts a kernel thread of ours, and wakes the door: the number that glibc keeps for
- * set*id broadcasts, which never reaches the kernel under weft. No number is taken from the program.
- */
-#define WF_SIG_KICK 33
-/*
- * The same when the kernel queues no more real-time signals for the user: SIGSYS, which every kernel thread
- * leaves open as it comes from seccomp filters. Those say so in its siginfo, and other processes who they are.
- */
-#define WF_SIG_KICK_SPARE 31
-bool wf_is_kick(int sig, const struct wf_siginfo *info);
-
 /* See poller.h. */
 struct wf_poller {
 	uint32_t state;             /* (a) enum wf_poller_state; futex word */
@@ -163,10 +151,6 @@ WF_PARKS void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void
 /* In a fork child: forget everything; the child is a plain process until it makes a thread. */
 void wf_runtime_forget(void);
 
-/* CLOCK_MONOTONIC in nanoseconds, for any context but a signal handler. The second: NULL, or the vDSO's. */
-int64_t wf_now(void);
-extern long (*wf_clock_vdso)(int clock, struct __kernel_timespec *out);
-
 /* A new kernel thread, or a spare, for worker w. False: none could be made, w stays vacant. */
 bool wf_rt_carry(struct wf_worker *w, bool searching);
 /* One more that waits to be needed. 0 or -errno. */
@@ -198,29 +182,4 @@ bool wf_rt_poll(int64_t timeout_ns);
 /* Slices that may be asked for. */
 #define WF_MIN_SLICE_US 100u
 #define WF_MAX_SLICE_US 1000000u
-/* Monitor: one look at everything. Returns when to look next (WF_NEVER: disarmed). */
-int64_t wf_monitor_tick(int64_t now);
-/*
- * Every worker is busy and a thread was woken for w: let it run soon if w's thread has run for a while. t: the thread, which
- * may be gone by now; NULL for one that uses whole slices, and waits for its turn.
- */
-void wf_monitor_preempt_for_wake(struct wf_worker *w, const struct wf_thread *t);
-/* Make sure that the door ticks; soon: within a millisecond. */
-void wf_monitor_arm(void);
-void wf_monitor_hurry(void);
-
-/* Interrupt kernel thread k at whatever it does. */
-void wf_kick(struct wf_kthread *k);
-/* The same, also when another kick is on its way. */
-void wf_kick_anyway(struct wf_kthread *k);
-/* Signal handler for WF_SIG_KICK. */
-void wf_preempt_on_kick(int sig, void *info, void *uc);
-/* k, the caller's, has just given its worker away: a kick for that one's sake comes now, or never. */
-void wf_preempt_settle(struct wf_kthread *k);
-/* A kernel thread is new: mask, alternate stack, FPU. Called by itself. */
-void wf_preempt_init_kthread(struct wf_kthread *k);
-bool wf_in_own_text(uintptr_t pc);
-/* Real mask of every kernel thread that runs threads: all but the kick and synchronous faults. */
-uint64_t wf_worker_sigmask(void);
-
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Scopes: which are over, and what a wait goes by; see scope.h. */
 #include "sched/scope.h"
+#include "sched/clock.h"
 #include "sched/runtime.h"
 
 struct wf_scopes *wf_scopes_of_main;

@@ -7,6 +7,7 @@
  */
 #include "sched/self.h"
 #include "arch/arch.h"
+#include "sched/preempt.h"
 #include "sched/runtime.h"
 
 /* Where a number was found last: a hint. */

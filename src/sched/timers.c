@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who wakes up for the next timer; see timers.h. */
 #include "sched/timers.h"
+#include "sched/clock.h"
+#include "sched/monitor.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

@@ -2,6 +2,7 @@
 /* Wide or narrow; see width.h. */
 #include "sched/width.h"
 #include "sched/direct.h"
+#include "sched/idle.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
 

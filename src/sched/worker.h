@@ -262,15 +262,6 @@ WF_PARKS void wf_worker_switch_away(enum wf_prev_action action);
 WF_NORETURN void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action);
 /* First thing after any switch: deal with the predecessor. */
 void wf_worker_finish_switch(struct wf_kthread *k);
-/* CPU time of threads, see account.c. At a switch, only while wf_rt.accounts is set: t leaves k. */
-void wf_account_leave(struct wf_kthread *k, struct wf_thread *t);
-/* A thread is about to run on k, which did something else until now. */
-void wf_account_begin(struct wf_kthread *k);
-/* From now on all that k uses is self's, and no longer. */
-void wf_account_bind(struct wf_kthread *k, struct wf_thread *self);
-void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self);
-/* What t has used; exact from the first call on. */
-int64_t wf_account_cpu_ns(struct wf_thread *t);
 /*
  * What k's thread has used of w. is_rough: it does not matter exactly, since nobody waits for w or the thread lets all
  * others run; a look at the clock is a third of a switch.
@@ -283,33 +274,6 @@ void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place plac
 /* Loop of a kernel thread, on its own stack. */
 void wf_worker_loop(void *kthread);
 
-/* A call that may block in the kernel. certain: hand the worker on first. Pairs with wf_call_leave(). */
-void wf_call_enter(bool certain);
-/*
- * The same for a call that is certain to block, but not for long, such as a read from a disk: the worker is free for
- * whoever comes back from such a call, and given to another kernel thread only if work waits for it. Until then the
- * door polls in its place.
- */
-void wf_call_enter_lazy(void);
-WF_PARKS void wf_call_leave(void);
 /* The caller's kernel thread carries no worker: take one, or go where one is. */
 WF_PARKS void wf_worker_go_on(void);
-/* Monitor: take the worker of a kernel thread that is stuck in a call. */
-bool wf_call_retake(struct wf_worker *w);
-/* Interrupt the real call that t is in, or about to make: it returns -EINTR, or the part it has done. */
-void wf_call_break(struct wf_thread *t);
-
-/* Wake whoever sleeps, because work was queued. */
-void wf_idle_wake(void);
-/* A cheap look: would that wake anybody? */
-bool wf_idle_is_anybody(void);
-/* Work that w's carrier must not sleep on, here or elsewhere. */
-bool wf_idle_is_work_around(const struct wf_worker *w);
-/* The same, without what another worker will come to soon. */
-bool wf_idle_is_work_left(const struct wf_worker *w);
-/* k's worker takes, of what is queued at workers that nobody carries, as much as one steals. */
-void wf_idle_take_over(struct wf_kthread *k);
-/* The next thread for k's worker: its own, a stolen one, or one that wakes it from its sleep in the poller. */
-struct wf_thread *wf_idle_find_work(struct wf_kthread *k);
-
 #endif

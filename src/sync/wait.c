@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Waiting for a word, and setting it; see wait.h for the protocol. */
-#include "sync/wait.h"
 #include "arch/arch.h"
+#include "sched/clock.h"
 #include "sched/runtime.h"
 #include "sched/scope.h"
+#include "sync/wait.h"
 
 #include <errno.h>
 

@@ -11,6 +11,10 @@
 #include "sched/direct.h"
 #include "sched/peer.h"
 #include "sched/timers.h"
+#include "sched/account.h"
+#include "sched/clock.h"
+#include "sched/monitor.h"
+#include "sched/preempt.h"
 
 #include <errno.h>
 #include <stdio.h>

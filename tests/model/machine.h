@@ -6,7 +6,12 @@
 #ifndef WF_TESTS_MACHINE_H
 #define WF_TESTS_MACHINE_H
 
+#include "sched/clock.h"
+#include "sched/idle.h"
+#include "sched/insys.h"
+#include "sched/monitor.h"
 #include "sched/park.h"
+#include "sched/preempt.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

@@ -4,6 +4,7 @@
 #include "model.h"
 #include "reader.h"
 #include "sched/rescue.h"
+#include "sched/insys.h"
 
 #include "tap.h"
 

@@ -7,6 +7,7 @@
 #include "machine.h"
 #include "model.h"
 #include "sched/group.h"
+#include "sched/insys.h"
 
 #include "tap.h"
 

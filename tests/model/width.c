@@ -6,6 +6,7 @@
 #include "model.h"
 #include "reader.h"
 #include "sched/width.h"
+#include "sched/insys.h"
 
 #include "tap.h"
 

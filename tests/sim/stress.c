@@ -6,6 +6,9 @@
  * Scripts and pauses come from a seed (WEFT_SEED); the schedule is the machine's.
  */
 #include "stress_arch.h"
+#include "sched/insys.h"
+#include "sched/monitor.h"
+#include "sched/preempt.h"
 
 #include "arch/arch.h"
 #include "base/san.h"

@@ -4,6 +4,7 @@
 #include "arch/x86_64/sigframe.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
+#include "sched/preempt.h"
 
 #include "tap.h"
 
