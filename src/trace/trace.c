@@ -63,8 +63,8 @@ void wf_trace_write(struct wf_trace_ring *rings, enum wf_event ev, uint32_t tid,
 
 	if (wf_load_hint(&wf_probes_wanted))
 		wf_probes_fire(ev, tid, a, b);
-	if (!rings)
-		return;
+	if (!rings || !wf_load_hint(&wf_trace.on))
+		return; /* probes may be wanted when the rings are frozen */
 	ring = &rings[is_call(ev)];
 	if (!ring->places)
 		return;

@@ -89,6 +89,7 @@ static void reset(void)
 	for (uint32_t i = 0; i < NR_PLACES; i++)
 		places[i] = (struct wf_trace_event){ 0 };
 	ring[0] = (struct wf_trace_ring){ .mask = NR_PLACES - 1, .places = places };
+	wf_trace.on = WF_TRACE_SCHED;
 	nr_taken = 0;
 }
 

@@ -100,6 +100,16 @@ TEST(freezing_happens_once)
 	CHECK_EQ(wf_trace.began.cycles, 1);
 }
 
+TEST(what_is_frozen_is_written_to_no_more)
+{
+	struct wf_trace_ring *rings = begin(WF_TRACE_SCHED);
+
+	wf_trace_write(rings, WF_EV_KICK, 0, 0, 0);
+	wf_trace_freeze(&later);
+	wf_trace_write(rings, WF_EV_KICK, 0, 0, 0);
+	CHECK_EQ(ring->next, 1);
+}
+
 TEST(what_is_not_armed_cannot_freeze)
 {
 	wf_trace = (struct wf_trace){ 0 };
