@@ -3,11 +3,12 @@
  * The victim of the tests of pages: threads whose names are no plain words, a mutex that two of them wait for, and one that
  * wakes a thousand times a second.
  *
- * Prints "ready", then does what each line on standard input says: end, or exec (itself, with the same in it).
+ * Usage: odd_names [THREADS]: so many more that wait. Prints "ready", then does what each line on standard input says: end, or exec (itself, with the same in it).
  */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,6 +33,27 @@ static void *waits(void *name)
 	return NULL;
 }
 
+static void *crowd(void *arg)
+{
+	while (sem_wait(&never) < 0)
+		;
+	return arg;
+}
+
+static int make_crowd(long nr)
+{
+	pthread_attr_t small;
+	pthread_t t;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	for (long i = 0; i < nr; i++) {
+		if (pthread_create(&t, &small, crowd, NULL))
+			return 1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static char names[][16] = { "owner",
@@ -51,6 +73,8 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	pthread_barrier_wait(&all_named);
+	if (argc > 1 && make_crowd(atol(argv[1])))
+		return 1;
 	printf("ready\n");
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {

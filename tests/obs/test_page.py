@@ -286,7 +286,7 @@ class PageTest(unittest.TestCase):
         v = self.victim()
         p = self.page("-d", "0.1", v.pid)
         p.until(["ticks"])
-        for rows, columns in ((25, 80), (50, 200), (24, 40), (5, 10), (2, 10), (1, 1), (24, 10), (3, 300), (30, 100)):
+        for rows, columns in ((25, 80), (50, 200), (24, 40), (24, 12), (5, 10), (2, 10), (1, 1), (24, 10), (3, 300), (30, 100)):
             p.size(rows, columns)
             p.until(lambda t, rows=rows: not p.screen.is_stale and t.strip() and (rows < 5 or "TID" in t), f"a page of {rows}x{columns}")
             p.press("gl?qw/x\x1bt")
@@ -406,9 +406,31 @@ class PageTest(unittest.TestCase):
         self.assertEqual(p.end(), 0)
 
 
+class ManyTest(PageTest):
+    """With `many` behind the programs: what takes long."""
+
+    def test_of_very_many_threads_a_part_is_looked_at(self):
+        v = self.victim(VICTIM, "60000")
+        self.assertEqual(v.stdout.readline(), "ready\n")
+        p = self.page("-d", "0.2", v.pid, columns=200)
+        p.until(["60007 threads (1 in 8 read)"])
+        p.press("/tick\r", "/tick  1 ")
+        figures = set()
+
+        def is_renewed(text):
+            figures.update(re.findall(r"ticks +\w+ +\d+\.\d +([1-9]\d*)", text))
+            return len(figures) > 2
+        p.until(is_renewed, "new figures of a thread that a part of the looks is at")
+        p.press("\x1b")
+        p.press("g")
+        p.until(lambda t: re.search(r"\n +600\d\d parked ", t), "all in a group")
+        self.assertLess(max(map(int, figures)), 1500)
+
+
 def main():
-    tests = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
-    tests = [t for group in tests for t in group]
+    wanted = ManyTest if "many" in sys.argv[3:] else PageTest
+    own = [name for name in vars(wanted) if name.startswith("test_")]
+    tests = [wanted(name) for name in sorted(own)]
     failed = False
     print(f"1..{len(tests)}", flush=True)
     for number, test in enumerate(tests, 1):
