@@ -232,9 +232,23 @@ class PageTest(unittest.TestCase):
         with open(os.path.join(d.name, name), encoding="utf-8") as f:
             self.assertIn("usleep", f.read())
         self.assertEqual(os.listdir(d.name), [name])
+        p.press("T", "no trace: weft: trace: ")
         p.press("q")
         self.assertEqual(p.end(), 0)
         self.assert_left(p)
+
+    def test_a_trace_of_the_last_seconds(self):
+        process = subprocess.Popen([WEFT, "run", "--record", "--", VICTIM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True, env=environment())
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        with tempfile.TemporaryDirectory(prefix="weft-page-") as d:
+            p = self.page("-d", "0.1", process.pid, cwd=d)
+            p.until(["ticks"])
+            p.press("T", "wrote weft-trace-")
+            name = re.search(r"wrote (weft-trace-\S+\.pftrace)", p.screen.text())[1]
+            self.assertGreater(os.path.getsize(os.path.join(d, name)), 100)
 
     def order(self, p):
         return [int(line.split()[0]) for line in p.screen.lines() if re.match(r" *\d+ .* (parked|ready|running) ", line)]

@@ -410,6 +410,10 @@ static enum outcome press(struct wf_live *l, int key)
 		if (l->view != WF_LIVE_PROCESSES && !l->is_over)
 			wf_pages_dump(l);
 		return GO_ON;
+	case 'T':
+		if (l->view != WF_LIVE_PROCESSES && !l->is_over)
+			wf_pages_trace(l);
+		return GO_ON;
 	case 'p':
 	case ' ':
 		l->is_paused = !l->is_paused;

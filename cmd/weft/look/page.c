@@ -11,7 +11,7 @@
 #define SUMMARY_LINES 4
 
 static const char keys[] = " t threads  g groups  l locks  w workers  a all  / filter  < > sort  "
-			   "r reverse  p pause  Enter stack  D dump  q quit";
+			   "r reverse  p pause  Enter stack  D dump  T trace  q quit";
 
 void wf_page_say(struct wf_live *l, bool is_alarm, const char *format, ...)
 {

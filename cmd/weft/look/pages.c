@@ -35,6 +35,8 @@ static const char help_text[] =
 	"  Enter       the stack of one thread. The process is stopped for that, some milliseconds:\n"
 	"              the page says for how long\n"
 	"  D           dump: the stacks of all threads into a file here\n"
+	"  T           trace: what the threads did last, into a file here for https://ui.perfetto.dev;\n"
+	"              the program must have been started with weft run --record\n"
 	"  q           quit\n"
 	"\n"
 	"CPU% and SWITCHES/S are those since the look before. Nobody is stopped for a look, so each row\n"
@@ -246,8 +248,9 @@ bool wf_pages_stack(struct wf_live *l, int64_t tid)
 	return is_there;
 }
 
-/* In this folder, and never over anything. */
-static int new_file(const struct wf_live *l, char *out, size_t bytes)
+/* Of a file in this folder. */
+static void name_file(const struct wf_live *l, const char *what, const char *ending, char *out,
+		      size_t bytes)
 {
 	time_t now = time(NULL);
 	char when[32] = "";
@@ -255,7 +258,13 @@ static int new_file(const struct wf_live *l, char *out, size_t bytes)
 
 	if (localtime_r(&now, &tm))
 		(void)strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-	snprintf(out, bytes, "weft-dump-%d-%s.txt", l->pid, when);
+	snprintf(out, bytes, "weft-%s-%d-%s.%s", what, l->pid, when, ending);
+}
+
+/* Never over anything. */
+static int new_file(const struct wf_live *l, char *out, size_t bytes)
+{
+	name_file(l, "dump", "txt", out, bytes);
 	return open(out, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
@@ -281,5 +290,29 @@ void wf_pages_dump(struct wf_live *l)
 		(void)unlink(name);
 		say_why(l, "no dump", text, status);
 	}
+	free(text);
+}
+
+void wf_pages_trace(struct wf_live *l)
+{
+	char weft[] = "weft", trace[] = "trace", last[] = "--last", span[] = "5s", to[] = "-o";
+	char quiet[] = "--quiet", pid[16], name[64];
+	char *const argv[] = { weft, trace, last, span, quiet, to, name, pid, NULL };
+	int status;
+	char *text;
+
+	name_file(l, "trace", "pftrace", name, sizeof(name));
+	if (access(name, F_OK) == 0) {
+		wf_page_say(l, true, "%s is there already", name);
+		return;
+	}
+	snprintf(pid, sizeof(pid), "%d", l->pid);
+	wf_page_say(l, false, "tracing; q interrupts");
+	wf_page_draw(l);
+	text = run_dump(l, argv, -1, &status);
+	if (status == 0)
+		wf_page_say(l, false, "wrote %s", name);
+	else
+		say_why(l, "no trace", text, status);
 	free(text);
 }
