@@ -58,8 +58,8 @@ static uint64_t rate_between(uint64_t c0, int64_t n0, uint64_t c1, int64_t n1)
 static uint64_t rate_here(void)
 {
 	const struct timespec pause = { .tv_nsec = PROBE_NS };
-	uint64_t c0, c1;
-	int64_t n0, n1;
+	uint64_t c0 = 0, c1 = 0;
+	int64_t n0 = 0, n1 = 0;
 
 	read_both(&c0, &n0);
 	nanosleep(&pause, NULL);
