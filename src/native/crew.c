@@ -3,6 +3,7 @@
 #include "linux/abi.h"
 #include "native/crew.h"
 #include "native/glibc.h"
+#include "native/scope.h"
 #include "native/watched.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
@@ -227,12 +228,28 @@ WF_FACE_CODE static void wake(struct wf_joiner *j)
 	errno = kept;
 }
 
+/* As a thread that a group has made there, for as long as it takes. A cancellation does not wake it; a deadline does. */
+WF_FACE_CODE static void call_in_scope(weft_task *t)
+{
+	struct wf_scopes *sc = wf_scopes_self();
+	struct wf_scope *base = sc->base, *top;
+
+	sc->base = wf_task_of(t)->scope;
+	top = wf_scopes_exchange(sc->base);
+	t->fn(t->arg);
+	(void)wf_scopes_exchange(top);
+	sc->base = base;
+}
+
 WF_FACE_CODE static void run(weft_task *t)
 {
 	struct wf_joiner *j;
 
 	wf_watched_acquire(t);
-	t->fn(t->arg);
+	if (wf_task_of(t)->scope)
+		call_in_scope(t);
+	else
+		t->fn(t->arg);
 	wf_watched_release(t);
 	j = wf_join_finish(&wf_task_of(t)->word);
 	if (j)

@@ -286,7 +286,7 @@ WF_NOINLINE WF_FACE_CODE static struct wf_fiber_home *make_home(void)
 	home->own.home_id = wf_fetch_add(&last_id, 1ull) + 1;
 	home->tid = (int)syscall(__NR_gettid);
 	home->thread = pthread_self();
-	home->scopes = wf_scopes_self();
+	home->scopes = wf_scopes_peek();
 	if (wf_watched_is_any())
 		watch_own_stack(home);
 	wf_store_release(&home->id, home->own.home_id);
@@ -411,15 +411,17 @@ WF_FACE_CODE static void run(void *fiber, void *value)
 {
 	struct weft_fiber *self = fiber, *to;
 	struct wf_fiber_home *home = self->home;
+	bool begins;
 
 	if (WF_UNLIKELY(home->is_watched))
 		wf_watched_arrive(&self->watched, true);
 	value = self->fn(value);
 	to = next_after(home, self);
+	begins = !self->resumer; /* to was left by a transfer, its scopes with it */
 	self->resumer = NULL;
 	self->state = WF_FIBER_DONE;
 	to->state = WF_FIBER_RUNNING;
-	(void)go(home, self, to, value, false);
+	(void)go(home, self, to, value, begins);
 	__builtin_unreachable();
 }
 
@@ -446,8 +448,9 @@ WF_FACE_CODE _Unwind_Reason_Code wf_arch_fiber_personality(int version, _Unwind_
 	(void)context;
 	if (actions & _UA_SEARCH_PHASE)
 		return _URC_FATAL_PHASE1_ERROR;
-	self->resumer = to->resuming = NULL;
 	self->state = WF_FIBER_DONE;
+	switch_scopes(home, self, to, to->state == WF_FIBER_TRANSFERRED);
+	self->resumer = to->resuming = NULL;
 	to->state = WF_FIBER_RUNNING;
 	if (home->cxx)
 		*home->cxx = to->cxx;

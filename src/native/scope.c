@@ -288,6 +288,11 @@ WF_FACE int weft_scope_check(void)
 	return wf_group_check(wf_face_enter(), sc, WF_SCOPE_BY_CHECK);
 }
 
+struct wf_scopes *wf_scopes_peek(void)
+{
+	return &own;
+}
+
 struct wf_scope *wf_scopes_exchange(struct wf_scope *top)
 {
 	struct wf_scopes *sc = wf_scopes_self();

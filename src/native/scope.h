@@ -14,6 +14,9 @@
 /* Of the calling thread, whose they stay, ready for use. */
 WF_FACE_CODE struct wf_scopes *wf_scopes_self(void);
 
+/* The same, but maybe not ready for use yet: then there are none. */
+WF_FACE_CODE struct wf_scopes *wf_scopes_peek(void);
+
 /* Another chain is in force from now on. The innermost of the one that is left is returned; NULL: none. */
 WF_FACE_CODE struct wf_scope *wf_scopes_exchange(struct wf_scope *top);
 

@@ -40,13 +40,18 @@ WF_INLINE void call(weft_task *t)
 WF_FACE void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg)
 {
 	struct wf_taskdeque *d = mine;
+	struct wf_task *own = wf_task_of(t);
 
 	if (WF_UNLIKELY(!d))
 		d = make_mine();
-	*wf_task_of(t) = (struct wf_task){ .fn = fn, .arg = arg, .word = WF_JOIN_FORKED, .of = d };
+	own->fn = fn;
+	own->arg = arg;
+	own->word = WF_JOIN_FORKED;
+	own->of = d;
 	wf_watched_release(t);
 	if (WF_LIKELY(d)) {
-		wf_task_of(t)->place = wf_deque_bottom(&d->deque);
+		own->scope = d->scopes->top;
+		own->place = wf_deque_bottom(&d->deque);
 		if (WF_LIKELY(wf_deque_push(&d->deque, t)) ||
 		    (wf_taskdeque_grow(d) && wf_deque_push(&d->deque, t))) {
 			if (WF_UNLIKELY(wf_load_relaxed(&wf_crew.calls)))
@@ -55,7 +60,7 @@ WF_FACE void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg)
 		}
 	}
 	fn(arg);
-	wf_task_of(t)->word = WF_JOIN_DONE;
+	own->word = WF_JOIN_DONE;
 }
 
 WF_FACE_CODE static void push_again(struct wf_taskdeque *d, weft_task *t)

@@ -2,6 +2,7 @@
 /* The deques of tasks; see taskdeque.h. */
 #include "native/taskdeque.h"
 #include "native/misuse.h"
+#include "native/scope.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -77,6 +78,8 @@ WF_FACE_CODE struct wf_taskdeque *wf_taskdeque_make(void)
 		wf_store_release(&d->is_used, false);
 		d = NULL;
 	}
+	if (d)
+		d->scopes = wf_scopes_peek();
 	wf_taskdeque_mine = d;
 	errno = kept;
 	return d;

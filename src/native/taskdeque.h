@@ -11,11 +11,13 @@
 
 #include "native/deque.h"
 #include "native/face.h"
+#include "sched/scope.h"
 #include "weft/task.h"
 
 struct wf_taskdeque {
 	struct wf_deque deque;
 	struct wf_taskdeque *next; /* (p) */
+	struct wf_scopes *scopes;  /* (o) of that thread */
 	bool is_used;              /* (a) some thread's */
 	bool is_crew;              /* (o) that one is of the crew */
 };
@@ -26,8 +28,11 @@ struct wf_task {
 	void *arg;
 	uint64_t word;           /* (a) WF_JOIN_*, or who waits for it */
 	struct wf_taskdeque *of; /* (o) */
-	int64_t place;           /* (o) in the deque */
-	struct weft_task *next;  /* (o) while several are set aside */
+	union {
+		int64_t place;          /* (o) in the deque */
+		struct weft_task *next; /* (o) while several are set aside */
+	};
+	struct wf_scope *scope; /* (o) the innermost of its forker */
 };
 _Static_assert(sizeof(struct wf_task) == sizeof(weft_task), "both are the same");
 
