@@ -495,6 +495,45 @@ TEST(rounding_modes_are_its_own_and_begin_as_its_makers)
 	weft_fiber_free(f);
 }
 
+/* Each of the two words by itself, while the other is as it was. */
+static void *changes_one_word(void *arg)
+{
+	const uint32_t up = 0x1f80 | 0x4000;
+	const uint16_t to_zero = 0x37f | 0xc00;
+	uint32_t mxcsr = 0;
+	uint16_t x87 = 0;
+
+	if (arg)
+		__asm__ volatile("ldmxcsr %0" : : "m"(up));
+	else
+		__asm__ volatile("fldcw %0" : : "m"(to_zero));
+	(void)weft_fiber_yield(NULL);
+	__asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+	__asm__ volatile("fnstcw %0" : "=m"(x87));
+	CHECK_EQ(mxcsr & 0xffc0, arg ? up : 0x1f80);
+	CHECK_EQ(x87, arg ? 0x37f : to_zero);
+	return NULL;
+}
+
+TEST(rounding_modes_of_both_units_are_kept)
+{
+	static char sse;
+	weft_fiber *f[2] = { weft_fiber_new(changes_one_word, NULL),
+			     weft_fiber_new(changes_one_word, NULL) };
+	uint32_t mxcsr;
+	uint16_t x87;
+
+	for (int i = 0; i < 4; i++) {
+		(void)weft_fiber_resume(f[i % 2], i % 2 ? NULL : &sse);
+		__asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+		__asm__ volatile("fnstcw %0" : "=m"(x87));
+		CHECK_EQ(mxcsr & 0xffc0, 0x1f80);
+		CHECK_EQ(x87, 0x37f);
+	}
+	weft_fiber_free(f[0]);
+	weft_fiber_free(f[1]);
+}
+
 /* So many values are alive across the switch that the compiler uses all registers that a call keeps. */
 static void *keeps_registers(void *arg)
 {

@@ -46,6 +46,16 @@ static void *overflows_in_a_fiber(void *arg)
 	return weft_fiber_resume(weft_fiber_new(overflows, &opts), arg);
 }
 
+static void *writes_below(void *arg)
+{
+	void *low, *high, *sp;
+
+	(void)weft_fiber_resume(weft_fiber_new(yields, NULL), NULL);
+	weft_fiber_stack(weft_fiber_new(yields, NULL), &low, &high, &sp);
+	*((volatile char *)low - 1) = 1;
+	return arg;
+}
+
 /* The thread's own stack, while there are fibers. */
 static void *overflows_beside(void *arg)
 {
@@ -67,7 +77,10 @@ __attribute__((constructor)) static void be_the_victim(void)
 	(void)pthread_attr_setstacksize(&attr, 256 << 10);
 	(void)pthread_create(&t, NULL, does_nothing, NULL);
 	(void)pthread_join(t, NULL);
-	(void)pthread_create(&t, &attr, *victim == 'f' ? overflows_in_a_fiber : overflows_beside,
+	(void)pthread_create(&t, &attr,
+			     *victim == 'f'   ? overflows_in_a_fiber
+			     : *victim == 'b' ? writes_below
+					      : overflows_beside,
 			     NULL);
 	(void)pthread_join(t, NULL);
 	_exit(0);
@@ -110,4 +123,9 @@ TEST(an_overflow_is_the_fibers)
 TEST(an_overflow_of_the_threads_own_stack_is_not_a_fibers)
 {
 	check_report("thread", "weft: thread ", " has overflowed its stack of 256 KiB (0x");
+}
+
+TEST(below_a_stack_lies_a_guard)
+{
+	check_report("below", "", "");
 }

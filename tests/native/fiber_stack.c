@@ -178,7 +178,7 @@ static size_t nr_mapped(void)
 TEST(what_many_have_used_is_given_back)
 {
 	weft_fiber *all[500];
-	size_t before = 0;
+	size_t before = nr_mapped();
 
 	for (int round = 0; round < 6; round++) {
 		for (size_t i = 0; i < 500; i++) {
@@ -188,10 +188,8 @@ TEST(what_many_have_used_is_given_back)
 		/* In another order than they were made. */
 		for (size_t i = 0; i < 500; i++)
 			weft_fiber_free(all[i * 7 % 500]);
-		if (round == 1)
-			before = nr_mapped();
 	}
-	/* In pages. Each round has used 125 MiB of addresses. */
+	/* In pages. Each round has used 130 MiB of addresses, and a thread keeps 8. */
 	if (!WATCHED)
 		CHECK(nr_mapped() < before + 8192);
 }

@@ -358,8 +358,23 @@ TEST(an_exception_does_not_leave_a_fiber_by_itself)
 
 /* --- a thread that ends in it --- */
 
+/* The thread is back on its own stack, and may use fibers there. */
+struct counts_at_end {
+	int &sum;
+
+	~counts_at_end()
+	{
+		CHECK(!weft_fiber_self());
+		for (int x : numbers(1, 4))
+			sum += x;
+	}
+};
+
+static int sum_at_end;
+
 static void *exits_inside(void *)
 {
+	counts_at_end at_end{ sum_at_end };
 	counted outside;
 
 	for (int x : weft::generator<int>([](auto yield) {
@@ -384,5 +399,6 @@ TEST(pthread_exit_in_a_generator_destroys_what_is_on_both_stacks)
 	CHECK_EQ(pthread_create(&t, nullptr, exits_inside, nullptr), 0);
 	CHECK_EQ(pthread_join(t, &result), 0);
 	CHECK_STR_EQ(static_cast<char *>(result), "ended");
+	CHECK_EQ(sum_at_end, 6);
 	CHECK_EQ(counted::nr, 0);
 }
