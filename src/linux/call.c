@@ -59,7 +59,7 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 	return ret;
 }
 
-/* Bits of the attention word that would end the call at once; a kernel thread of its own it gets right here. */
+/* Clears the bits that would end the call at once; a thread that is to be bound is bound here. */
 static void forget_resched(struct lx_thread *self)
 {
 	const uint32_t bits = WF_ATT_RESCHED | WF_ATT_BIND;

@@ -139,7 +139,7 @@ WF_NORETURN static void become_native(struct wf_frame *f, bool shares_files)
 	wf_arch_gate_leave(f);
 }
 
-/* A child starts with the timer slack of the thread that makes it: give our kernel thread that. What it had. */
+/* Sets our kernel thread's slack to the caller's, which a child takes over. Returns what it was. */
 static long lend_slack(void)
 {
 	const struct lx_thread *self = lx_self();

@@ -259,7 +259,7 @@ static void count_mapped(size_t bytes)
 	(void)wf_fetch_add(&stacks.nr_plain, 1u);
 }
 
-/* What only has the size of a stack may be counted off, too. */
+/* Another mapping of that size is counted off as well: that only delays the change to regions. */
 static void count_unmapped(size_t bytes)
 {
 	uint32_t *nr = plain_of(bytes), seen = wf_load_relaxed(nr);

@@ -14,7 +14,7 @@ struct lx_timer {
 	uint32_t tid;   /* of the thread that it is for, 0: the process */
 	int overrun;    /* of the last signal that was taken */
 	uint32_t drain; /* the last that took a signal of it */
-	/* How often it was set to run: before and after each; clean: how many of these nothing is left of. */
+	/* Calls that set it, counted before (begun) and after (ended); clean: `ended` when its signals were last dropped. */
 	uint32_t begun, ended, clean;
 	/* On the CPU clock of a thread: */
 	uint32_t clock_tid; /* whose time; 0: on another clock, all below is unused */

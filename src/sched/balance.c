@@ -58,7 +58,7 @@ enum wf_prev_action wf_balance_leave(struct wf_kthread *k, enum wf_prev_action a
 
 	if (wf_rt.nr_workers == 1)
 		return action;
-	/* Who goes makes room for somebody: not for those alone who get less than it by their nice values. */
+	/* The thread stays if all that are queued here have a lower weight: its leaving would help only them. */
 	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.has_levels)) &&
 	    !wf_runq_has_up_to(&k->worker->rq, wf_load_relaxed(&self->level)))
 		return action;

@@ -26,7 +26,7 @@ bool wf_direct_may_begin(void);
 /*
  * True: the caller makes its call with the attention word watched, so that a kick ends it, and then tells
  * wf_direct_end(). A call that was ended for others must not be made again before the thread has parked or run.
- * *until: when it wants to end, or WF_NEVER; then, when it must, to see to the timers. kind and what are shown in dumps.
+ * *until: in, the caller's deadline or WF_NEVER; out, perhaps earlier, to leave time for the timers. kind and what are shown in dumps.
  */
 bool wf_direct_begin(enum wf_wait kind, uint64_t what, int64_t *until);
 void wf_direct_end(void);

@@ -58,7 +58,7 @@ static enum wf_leave leave_to(const struct wf_worker *w, const struct wf_worker 
 							       : WF_LEAVE_NONE;
 }
 
-/* All that waits at w, of which leave is left to it. */
+/* True: a thief that respects leave finds nothing to take at w. */
 static bool is_all_left(const struct wf_worker *w, enum wf_leave leave, bool has_inbox)
 {
 	return leave == WF_LEAVE_WARM ||

@@ -99,7 +99,7 @@ static void resume(void *arg)
 	struct wf_thread *t = area->owner;
 
 	wf_worker_finish_switch(k);
-	/* The area is freed before it is read for the last time: nobody but this kernel thread gets it back. */
+	/* The area becomes our spare while we still read it: only this kernel thread can hand it out again. */
 	if (k->save_area)
 		wf_slab_put(&wf_rt.save_areas, k->save_area);
 	k->save_area = area;

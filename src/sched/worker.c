@@ -150,8 +150,8 @@ static bool gives_way(const struct wf_thread *waker, const struct wf_thread *t)
 }
 
 /*
- * So does, where no other worker is free, who has woken nobody before, since many a thread tells its maker that it is there
- * and then computes; and everybody for a while to one that was kept waiting by such.
+ * Two more cases, if no worker is idle: a thread's first wake-up, since many a new thread tells its maker that it is
+ * there and then computes; and, for a while, a wake-up of a thread that such a one kept waiting once.
  */
 static bool gives_way_alone(struct wf_thread *waker, struct wf_thread *t)
 {

@@ -125,7 +125,7 @@ struct wf_worker {
 	uint32_t seen_calls;   /* monitor only */
 	uint32_t broken_calls; /* monitor only: the call that was interrupted last */
 	uint32_t calls;        /* (a) blocking-capable calls made */
-	/* (a) a hint: a thread was woken for it that its own may still keep waiting for a moment */
+	/* (a) a hint for the monitor: a woken thread is queued here; the running one is preempted after its millisecond */
 	bool wants_look;
 	uint32_t woken_in;             /* (a) a hint: picks at that time */
 	const struct wf_thread *woken; /* (a) a hint: that thread, if it is no hog */
