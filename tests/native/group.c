@@ -155,7 +155,8 @@ TEST(go_waits_no_longer_than_a_scope_or_the_group_allows)
 	weft_group_cancel(&g);
 	CHECK_EQ(weft_group_wait(&g), -ECANCELED);
 	g.deadline = weft_now() + 5 * WEFT_MS;
-	g.policy = WEFT_EACH; /* else the thread that ends in time cancels the group, perhaps first */
+	g.policy =
+		WEFT_EACH; /* else the thread that ends in time cancels the group, perhaps first */
 	weft_group_go(&g, until_cancelled, NULL);
 	CHECK_EQ(weft_group_go(&g, count, NULL), -ETIMEDOUT);
 	CHECK_EQ(weft_group_wait(&g), -ETIMEDOUT);
