@@ -245,7 +245,7 @@ class Dump(ObsTest):
         self.assertNotIn("?", {e["event"] for e in dump["events"]})
         wanted = {rf"(?m) {what}$" for what in (
             r"spawn of thread \d+", r"park for futex 0x[0-9a-f]+", r"unpark of thread \d+: event", r"run of thread \d+ on worker \d+",
-            r"return from 202 \(futex\): -?\d+", r"back on (no )?worker.*",
+            r"return from \d+ \([a-z0-9_]+\): -?\d+",
             r"preempt at 0x[0-9a-f]+", r"kick taken at 0x[0-9a-f]+", r"syscall 202 \(futex\) 0x[0-9a-f]+",
             r"handoff of worker \d+, before the call", r"signal 10 to thread \d+",
             r"handler of signal 10 at 0x[0-9a-f]+")}
@@ -437,7 +437,7 @@ class Refusals(ObsTest):
                               text=True) as dump:
             said = dump.stdout.read()
         self.assertEqual(dump.returncode, 1)
-        self.assertRegex(said, r"^weft: dump: no events are shown: .* --trace'\n")
+        self.assertRegex(said, r"^weft: dump: no events are shown: .* --record'\n")
         self.assertIn("waits_for_mutex", said)
 
     def test_a_plain_process_is_refused(self):

@@ -28,6 +28,8 @@ static void read_both(uint64_t *cycles, int64_t *ns)
 {
 	uint64_t best = UINT64_MAX;
 
+	*cycles = 0;
+	*ns = 0;
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = __builtin_ia32_rdtsc(), after;
 		int64_t now = clock_ns(CLOCK_BOOTTIME);
