@@ -32,7 +32,8 @@ typedef struct weft_scope {
  * Open a scope around what the thread does from here on. deadline: WEFT_NEVER for one that only ends by weft_scope_cancel();
  * name: NULL, or what reports call it.
  *
- * A scope that was left by longjmp() is closed at the next open of its thread.
+ * A scope that was left by longjmp() is closed at the next open of its thread. The first one of a program that has made no
+ * thread starts the runtime, as the first thread does, and is not to be opened in a signal handler.
  */
 WEFT_API void weft_scope_open(weft_scope *s, weft_time deadline, const char *name);
 

@@ -91,11 +91,33 @@ static WF_FACE_CODE void probe_of_main(void)
 	errno = kept;
 }
 
+static WF_FACE_CODE void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+/*
+ * A program that has made no thread yet: its calls are the kernel's, and no scope would end one. The first thread starts the
+ * runtime, so there is one, for a moment.
+ */
+static WF_FACE_CODE struct wf_thread *start_runtime(void)
+{
+	pthread_t thread;
+
+	if (weft_mode(NULL) == WEFT_MODE_ATTACHED &&
+	    wf_load_relaxed(&wf_arch_gate_on) == WF_GATE_OFF && getpid() == syscall(__NR_gettid) &&
+	    !pthread_create(&thread, NULL, do_nothing, NULL))
+		(void)pthread_join(thread, NULL);
+	return wf_face_enter();
+}
+
 static WF_NOINLINE WF_FACE_CODE void get_ready(struct wf_scopes *sc)
 {
 	const int kept = errno;
 	struct wf_thread *self = wf_face_enter();
 
+	if (!self)
+		self = start_runtime();
 	find_stack(sc, self);
 	wf_scopes_init(sc, self);
 	if (self) {
