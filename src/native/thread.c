@@ -151,12 +151,24 @@ static WF_FACE_CODE void publish(struct weft_thread *t, enum wf_thread_use state
 	wf_face_leave(self);
 }
 
+/*
+ * Its stack is about to be used for something else. A canceller counts itself before it reads root: it finds none, or is waited
+ * for; one that was interrupted in between comes back.
+ */
+static WF_FACE_CODE void close_root(struct weft_thread *t)
+{
+	wf_store_seq_cst(&t->root, NULL);
+	while (WF_UNLIKELY(wf_load_seq_cst(&t->nr_cancelling)))
+		(void)sched_yield();
+}
+
 /* For good: the rest is libc's. */
 static WF_FACE_CODE void end(void *arg)
 {
 	struct weft_thread *t = arg;
 
-	wf_scopes_leave_all(t->name); /* by pthread_exit(); else they are left */
+	close_root(t); /* by pthread_exit(); else it is closed */
+	wf_scopes_leave_all(t->name);
 	if (t->is_detached || t->state == WF_USE_FREE) {
 		current = NULL;
 		(void)pthread_detach(t->thread);
@@ -225,6 +237,7 @@ static WF_FACE_CODE void *run(void *arg)
 		t->result = -ECANCELED;
 		open_root(t, &root);
 		t->result = t->fn(t->arg);
+		close_root(t);
 		(void)weft_scope_close(&root);
 		wf_scopes_leave_all(t->name);
 	} while (goes_on(t));
@@ -300,6 +313,8 @@ static WF_FACE_CODE int find_class(struct weft_thread_opts *o)
 static WF_FACE_CODE void forget(void)
 {
 	life++;
+	if (current)
+		current->nr_cancelling = 0; /* whoever was at it is not here */
 	threads = (struct wf_slab){ .object_bytes = threads.object_bytes };
 	wf_shell_forget();
 }
@@ -477,16 +492,18 @@ WF_FACE int weft_thread_join(weft_thread *handle, int *out_result, weft_time unt
 
 /* --- the rest --- */
 
-/* The scope lies on the thread's stack, which is there until it is joined. */
+/* The scope lies on the thread's stack; see close_root(). */
 WF_FACE void weft_thread_cancel(weft_thread *handle)
 {
 	struct weft_thread *t = look_up(handle, "weft_thread_cancel");
 	weft_scope *root;
 
 	wf_store_seq_cst(&t->is_cancelled, 1u);
+	(void)wf_fetch_add(&t->nr_cancelling, 1u);
 	root = wf_load_seq_cst(&t->root);
 	if (root)
 		weft_scope_cancel(root);
+	(void)wf_fetch_sub(&t->nr_cancelling, 1u);
 	if (!wf_load_acquire(&t->core))
 		wake(&t->is_cancelled);
 }

@@ -38,14 +38,16 @@ enum wf_thread_order {
 /* (c) of one use; (f) of the pthread; (p) before DONE or ENDED; (q) under the lock; (a) atomic, anyone */
 struct weft_thread {
 	struct weft_thread *next; /* among those that rest; the first word: the slab's, too */
-	uint32_t state;   /* (a) enum wf_thread_use; what a kernel thread that joins sleeps on */
-	uint32_t uses;    /* (a) */
-	weft_fn *fn;      /* (c) */
-	void *arg;        /* (c) */
-	int result;       /* (p) */
-	weft_scope *root; /* (a) around all of its function, on its stack; NULL: not there yet */
-	uint32_t is_cancelled; /* (a) */
-	uint32_t is_joined;    /* (a) somebody is at it; taken by an exchange */
+	uint32_t state; /* (a) enum wf_thread_use; what a kernel thread that joins sleeps on */
+	uint32_t uses;  /* (a) */
+	weft_fn *fn;    /* (c) */
+	void *arg;      /* (c) */
+	int result;     /* (p) */
+	weft_scope *
+		root; /* (a) around all of its function, on its stack; NULL: not there yet, or no more */
+	uint32_t is_cancelled;  /* (a) */
+	uint32_t nr_cancelling; /* (a) those that may have read root, and use it */
+	uint32_t is_joined;     /* (a) somebody is at it; taken by an exchange */
 	struct wf_spin lock;
 	bool is_detached;        /* (c) */
 	bool has_sleeper;        /* (q) a kernel thread that is not weft's sleeps on the state */

@@ -447,6 +447,31 @@ TEST(a_cancel_ends_waits_by_an_error)
 	close(fds[1]);
 }
 
+static int works_for_a_moment(void *rounds)
+{
+	volatile char used[4096];
+
+	for (size_t i = 0; i < (size_t)rounds; i++)
+		used[i % sizeof(used)] = (char)i;
+	return 5;
+}
+
+/* What a canceller looks at lies on the stack of a thread that may be ending. */
+TEST(a_cancel_may_come_at_the_very_end)
+{
+	for (size_t i = 0; i < 400; i++) {
+		weft_thread *t;
+		int result = 0;
+
+		CHECK_EQ(weft_thread_spawn(works_for_a_moment, (void *)(i * 100), NULL, &t), 0);
+		for (size_t spin = 0; spin < i * 40; spin++)
+			__asm__ volatile("" ::: "memory");
+		weft_thread_cancel(t);
+		CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+		CHECK_EQ(result, 5);
+	}
+}
+
 TEST(a_sleep_is_shortened_by_scopes)
 {
 	weft_time began = weft_now();
