@@ -118,7 +118,7 @@ class WatchTest(unittest.TestCase):
         self.assertLessEqual(pages[1], pages[0] + 64)
         self.assertEqual(len(self.folders()), 3)
         for folder in self.folders():
-            self.assertLessEqual(len(os.listdir(os.path.join(self.dir, "weft-watch", folder))), 5)
+            self.assertLessEqual(len(os.listdir(os.path.join(self.dir, "weft-watch", folder))), 6)
         self.assertEqual(os.listdir(self.dir), ["weft-watch"])
         self.assertEqual([pid for pid in filter(str.isdigit, os.listdir("/proc")) if self.is_here(pid)], [])
 

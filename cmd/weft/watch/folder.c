@@ -22,8 +22,8 @@
 #define BYTES_MAX (256ll << 20)
 #define SAME_MAX 100000 /* events of one process that look alike */
 
-static const char *const files[] = { "report.txt", "dump.txt", "dump.json", "stderr.txt",
-				     "status.json" };
+static const char *const files[] = { "report.txt", "dump.txt",      "dump.json",
+				     "stderr.txt", "trace.pftrace", "status.json" };
 
 #define NR_FILES (sizeof(files) / sizeof(files[0]))
 
