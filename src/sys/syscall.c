@@ -121,17 +121,23 @@ int64_t sys_now(void)
 #define SPINS_BEFORE_YIELD 200
 #define YIELDS_BEFORE_SLEEP 50
 #define RELAX_NS (50 * WF_US)
+/* A thousand kernel threads that look again so often leave the holder no processor: who waits for long looks less and less. */
+#define SLEEPS_AS_LONG 16
+#define LONGER_AT_MOST 7
 
 void sys_relax(uint32_t round)
 {
-	const struct __kernel_timespec ts = { 0, RELAX_NS };
+	struct __kernel_timespec ts = { 0, RELAX_NS };
 
-	if (round < SPINS_BEFORE_YIELD)
+	if (round < SPINS_BEFORE_YIELD) {
 		wf_cpu_pause();
-	else if (round < SPINS_BEFORE_YIELD + YIELDS_BEFORE_SLEEP)
+	} else if (round < SPINS_BEFORE_YIELD + YIELDS_BEFORE_SLEEP) {
 		(void)sys0(__NR_sched_yield);
-	else
+	} else {
+		round -= SPINS_BEFORE_YIELD + YIELDS_BEFORE_SLEEP;
+		ts.tv_nsec <<= WF_MIN(round / SLEEPS_AS_LONG, (uint32_t)LONGER_AT_MOST);
 		(void)sys2(__NR_nanosleep, &ts, NULL);
+	}
 }
 
 void wf_spin_lock_slow(struct wf_spin *s)
