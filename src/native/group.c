@@ -17,6 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert((int)WEFT_ALL == WF_GROUP_ALL && (int)WEFT_ANY == WF_GROUP_ANY &&
+		       (int)WEFT_EACH == WF_GROUP_EACH,
+	       "one is the other");
+
 struct group {
 	struct wf_group core; /* first: the slab's link lies in it */
 	weft_thread *ended;   /* (a) a thread that nobody has joined yet, or NULL */
@@ -230,6 +234,8 @@ WF_FACE int weft_group_go(weft_group *user, weft_fn *fn, void *arg)
 	if (error)
 		return error;
 	g = group_of(user);
+	wf_store_relaxed(&g->core.limit, user->limit);
+	wf_store_relaxed(&g->core.policy, user->policy);
 	error = find_room(user, g, sc);
 	if (!error) {
 		error = start(user, g, fn, arg);

@@ -5,6 +5,7 @@
 #include "obs/inspect.h"
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "sched/group.h"
 #include "sched/runtime.h"
 #include "sync/chan.h"
 
@@ -84,6 +85,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_thread, tls),
 	FIELD(wf_thread, nr_switches),
 	FIELD(wf_thread, run_ns),
+	FIELD(wf_thread, scopes),
 	FIELD(wf_timer, armed),
 	FIELD(wf_timer, deadline),
 
@@ -110,6 +112,25 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_chan, name),
 	FIELD(wf_chan, capacity),
 	FIELD(wf_chan, count),
+
+	SIZE(wf_scope),
+	FIELD(wf_scope, deadline),
+	FIELD(wf_scope, name),
+	FIELD(wf_scope, outer),
+	FIELD(wf_scope, owner),
+	FIELD(wf_scope, state),
+	SIZE(wf_scopes),
+	FIELD(wf_scopes, top),
+	FIELD(wf_scopes, base),
+	FIELD(wf_scopes, groups),
+	FIELD(wf_scopes, group),
+	FIELD(wf_list, next),
+	SIZE(wf_group),
+	FIELD(wf_group, scope),
+	FIELD(wf_group, nr),
+	FIELD(wf_group, link),
+	FIELD(wf_group, limit),
+	FIELD(wf_group, policy),
 
 	SIZE(wf_trace_ring),
 	FIELD(wf_trace_ring, next),
@@ -190,11 +211,17 @@ static const struct wf_inspect_value values[] = {
 	{ "handoff", "before the call", WF_HANDOFF_CERTAIN },
 	{ "handoff", "by the monitor", WF_HANDOFF_MONITOR },
 
+	{ "policy", "all", WF_GROUP_ALL },
+	{ "policy", "any", WF_GROUP_ANY },
+	{ "policy", "each", WF_GROUP_EACH },
+
 	{ "reason", "event", WF_WAKE_EVENT },
 	{ "reason", "time-out", WF_WAKE_TIMEOUT },
 	{ "reason", "signal", WF_WAKE_INTERRUPTED },
 
 	{ "const", "state_mask", WF_STATE_MASK },
+	{ "const", "scope_shield", WF_SCOPE_SHIELD },
+	{ "const", "scope_cancelled", WF_SCOPE_CANCELLED },
 	{ "const", "trace_rings", WF_TRACE_RINGS },
 	{ "const", "trace_kind_bits", WF_TRACE_KIND_BITS },
 	{ "const", "trace_sched", WF_TRACE_SCHED },

@@ -297,9 +297,6 @@ void wf_group_leave(struct wf_thread *self, struct wf_scopes *sc)
 	end(self, before);
 }
 
-#define ALL 0
-#define ANY 1
-
 bool wf_group_report(struct wf_thread *self, struct wf_group *g, int result, unsigned policy)
 {
 	uint64_t before = begin(self);
@@ -309,7 +306,7 @@ bool wf_group_report(struct wf_thread *self, struct wf_group *g, int result, uns
 	if (result < 0 && !g->error)
 		g->error = result;
 	g->has_success |= result >= 0;
-	if (policy == ALL ? g->error : policy == ANY && g->has_success) {
+	if (policy == WF_GROUP_ALL ? g->error : policy == WF_GROUP_ANY && g->has_success) {
 		cancels = !g->is_cancelled;
 		g->is_cancelled = true;
 	}

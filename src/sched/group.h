@@ -19,6 +19,12 @@
 
 #include "sched/scope.h"
 
+enum wf_group_policy {
+	WF_GROUP_ALL,
+	WF_GROUP_ANY,
+	WF_GROUP_EACH
+}; /* weft_group_policy */
+
 /* (legend: thread.h) */
 struct wf_group {
 	struct wf_scope scope; /* what its threads are in */
@@ -31,6 +37,7 @@ struct wf_group {
 	int error;              /* (q) of the first thread that had one */
 	bool has_success;       /* (q) */
 	bool is_cancelled;      /* (q) its policy has done it */
+	uint32_t limit, policy; /* (a) as the program has them, for dumps */
 	struct wf_group *next_free;
 };
 

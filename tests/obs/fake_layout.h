@@ -40,6 +40,8 @@ static inline uint32_t fake_bytes(enum fake_field f)
 {
 	if (f == FAKE_TR_BEGAN || f == FAKE_TR_FROZEN)
 		return FAKE_NESTED_BYTES;
+	if (f == FAKE_GROUP_SCOPE || f == FAKE_GROUP_LINK || f == FAKE_SCOPES_GROUPS)
+		return FAKE_NESTED_BYTES;
 	if (f == FAKE_T_TIMER || f == FAKE_W_RQ || f == FAKE_K_COUNT)
 		return FAKE_NESTED_BYTES;
 	return f == FAKE_LX_NAME ? 16 : 8;
@@ -65,26 +67,50 @@ static inline void fake_rows(struct wf_inspect_field *out)
 }
 
 static const struct wf_inspect_value fake_values[] = {
-	{ "state", "free", 0 },        { "state", "new", 1 },
-	{ "state", "ready", 2 },       { "state", "running", 3 },
-	{ "state", "parking", 4 },     { "state", "parked", 5 },
-	{ "state", "woken", 6 },       { "state", "dead", 7 },
-	{ "wait", "none", 0 },         { "wait", "futex", 1 },
-	{ "wait", "fd", 2 },           { "wait", "poll", 3 },
-	{ "wait", "sleep", 4 },        { "wait", "signal", 5 },
-	{ "wait", "call", 6 },         { "wait", "child", 7 },
-	{ "wait", "event", 9 },        { "wait", "recv", 10 },
-	{ "wait", "send", 11 },        { "wait", "select", 12 },
-	{ "event", "park", 1 },        { "event", "handoff", 2 },
-	{ "event", "syscall", 3 },     { "event", "kick", 4 },
-	{ "event", "steal", 5 },       { "event", "run", 6 },
-	{ "event", "unpark", 7 },      { "event", "exit", 8 },
-	{ "event", "back", 9 },        { "event", "direct", 10 },
-	{ "event", "return", 11 },     { "event", "yield", 12 },
-	{ "event", "preempt", 13 },    { "event", "spawn", 14 },
-	{ "event", "bind", 15 },       { "const", "state_mask", 7 },
-	{ "const", "trace_rings", 1 }, { "const", "trace_kind_bits", 8 },
-	{ "const", "trace_sched", 1 }, { "const", "trace_calls", 2 },
+	{ "state", "free", 0 },
+	{ "state", "new", 1 },
+	{ "state", "ready", 2 },
+	{ "state", "running", 3 },
+	{ "state", "parking", 4 },
+	{ "state", "parked", 5 },
+	{ "state", "woken", 6 },
+	{ "state", "dead", 7 },
+	{ "wait", "none", 0 },
+	{ "wait", "futex", 1 },
+	{ "wait", "fd", 2 },
+	{ "wait", "poll", 3 },
+	{ "wait", "sleep", 4 },
+	{ "wait", "signal", 5 },
+	{ "wait", "call", 6 },
+	{ "wait", "child", 7 },
+	{ "wait", "event", 9 },
+	{ "wait", "recv", 10 },
+	{ "wait", "send", 11 },
+	{ "wait", "select", 12 },
+	{ "event", "park", 1 },
+	{ "event", "handoff", 2 },
+	{ "event", "syscall", 3 },
+	{ "event", "kick", 4 },
+	{ "event", "steal", 5 },
+	{ "event", "run", 6 },
+	{ "event", "unpark", 7 },
+	{ "event", "exit", 8 },
+	{ "event", "back", 9 },
+	{ "event", "direct", 10 },
+	{ "event", "return", 11 },
+	{ "event", "yield", 12 },
+	{ "event", "preempt", 13 },
+	{ "event", "spawn", 14 },
+	{ "event", "bind", 15 },
+	{ "const", "state_mask", 7 },
+	{ "const", "trace_rings", 1 },
+	{ "const", "trace_kind_bits", 8 },
+	{ "const", "trace_sched", 1 },
+	{ "const", "trace_calls", 2 },
+	{ "const", "scope_shield", 1 },
+	{ "const", "scope_cancelled", 2 },
+	{ "wait", "group", 8 },
+	{ "policy", "all", 0 },
 };
 #define FAKE_NR_VALUES (sizeof(fake_values) / sizeof(fake_values[0]))
 

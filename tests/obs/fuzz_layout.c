@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "dump/print.h"
+#include "dump/tree.h"
 #include "fake_layout.h"
 #include "trace/since.h"
 #include "trace/trace.h"
@@ -27,6 +28,7 @@
 #define NR_THREADS 12
 #define NR_KTHREADS 4
 #define NR_WORKERS 3
+#define NR_GROUPS 3
 
 struct image {
 	Elf64_Ehdr elf;
@@ -49,12 +51,14 @@ struct image {
 	char workers[NR_WORKERS * 256];
 	char rings[NR_KTHREADS][64], places[NR_KTHREADS][FAKE_EVENTS * 64];
 	char threads[NR_THREADS * 512];
+	char scopes[NR_THREADS][256], scope[NR_THREADS][64], groups[NR_GROUPS][512];
 	char stack[4096];
 };
 
 static struct image whole, image;
 static uint64_t state = 88172645463325252u;
 static long nr_traced;        /* targets with events */
+static long nr_grouped;       /* with all their groups */
 static long nr_shown, nr_cut; /* targets that were not refused, and outputs that lack something */
 
 static uint64_t next_random(void)
@@ -100,6 +104,42 @@ static void build_object(struct image *i)
 	i->symbols[1] = (Elf64_Sym){ .st_name = 1,
 				     .st_shndx = 1,
 				     .st_value = offsetof(struct image, inspect) };
+}
+
+/* A tree: thread 0 has opened all groups, each other thread is in one of them, and has a scope. */
+static void build_groups(struct image *i)
+{
+	uint64_t head = at(i->scopes[0]) + i->rows[FAKE_SCOPES_GROUPS].offset, link = head;
+
+	for (uint64_t n = 0; n < NR_GROUPS; n++) {
+		char *g = i->groups[n], *scope = g + i->rows[FAKE_GROUP_SCOPE].offset;
+
+		put(scope, FAKE_SCOPE_DEADLINE, n << 40);
+		put(scope, FAKE_SCOPE_NAME, at(i->threads) + i->rows[FAKE_LX_NAME].offset);
+		put(scope, FAKE_SCOPE_OWNER, at(i->scopes[0]));
+		put(scope, FAKE_SCOPE_STATE, n);
+		put(g, FAKE_GROUP_NR, n);
+		put(g + i->rows[FAKE_GROUP_LINK].offset, FAKE_LIST_NEXT, link);
+		link = at(g) + i->rows[FAKE_GROUP_LINK].offset;
+	}
+	put(i->scopes[0] + i->rows[FAKE_SCOPES_GROUPS].offset, FAKE_LIST_NEXT, link);
+	for (uint64_t n = 0; n < NR_THREADS; n++) {
+		char *sc = i->scopes[n], *g = i->groups[n % NR_GROUPS];
+		uint64_t base = at(g) + i->rows[FAKE_GROUP_SCOPE].offset;
+
+		put(i->threads + n * i->rows[FAKE_THREAD].size, FAKE_T_SCOPES, at(sc));
+		put(sc, FAKE_SCOPES_TOP, at(i->scope[n]));
+		put(i->scope[n], FAKE_SCOPE_DEADLINE, n << 40);
+		put(i->scope[n], FAKE_SCOPE_NAME, at(i->threads) + i->rows[FAKE_LX_NAME].offset);
+		put(i->scope[n], FAKE_SCOPE_OWNER, at(sc));
+		if (!n)
+			continue;
+		put(sc + i->rows[FAKE_SCOPES_GROUPS].offset, FAKE_LIST_NEXT,
+		    at(sc) + i->rows[FAKE_SCOPES_GROUPS].offset);
+		put(sc, FAKE_SCOPES_GROUP, at(g));
+		put(sc, FAKE_SCOPES_BASE, base);
+		put(i->scope[n], FAKE_SCOPE_OUTER, base);
+	}
 }
 
 static void build_threads(struct image *i)
@@ -182,6 +222,19 @@ static void build_image(void)
 		put(w, FAKE_W_INBOX, at(i->threads));
 	}
 	build_threads(i);
+	build_groups(i);
+}
+
+/* Lists that come back to their middle, and a thread that is in a group which it has opened itself. */
+static void build_circles(void)
+{
+	const uint32_t next = whole.rows[FAKE_GROUP_LINK].offset;
+
+	image = whole;
+	fake_put(whole.rows, image.groups[0] + next, FAKE_LIST_NEXT, at(whole.groups[1]) + next);
+	fake_put(whole.rows, image.scopes[0], FAKE_SCOPES_GROUP, at(whole.groups[0]));
+	for (int n = 0; n < NR_THREADS; n++)
+		fake_put(whole.rows, image.scope[n], FAKE_SCOPE_OUTER, at(whole.scope[n]));
 }
 
 /* The target: what target/target.c is for a real one. */
@@ -358,25 +411,31 @@ static bool look(uint64_t reads)
 			       .lwps = lwps,
 			       .nr_lwps = 2 };
 	struct wf_threads s = { 0 };
+	struct wf_groups groups = { 0 };
 	struct wf_layout l = { 0 };
 	struct wf_dump_view v = { .target = &t, .layout = &l, .threads = &s };
 	struct wf_dump_frame frames[2] = { { .pc = 1 }, { .pc = 2 } };
 	bool is_good = true;
 
 	memcpy(t.program, bad_name, sizeof(bad_name));
-	if (!wf_layout_read(&l, &t) || !wf_threads_read(&s, &l, &t, 1000, 50, 0))
+	if (!wf_layout_read(&l, &t) || !wf_threads_read(&s, &l, &t, 1000, 50, 0) ||
+	    !wf_groups_read(&groups, &l, &t, &s, 0))
 		goto out;
+	v.groups = &groups;
 	v.waits = wf_waits_new(&t, &s, &l, NULL);
+	nr_grouped += groups.nr_groups == NR_GROUPS && groups.nr_scopes;
 	for (size_t i = 0; i < s.nr_threads && i < 4; i++) {
 		s.threads[i].frames = malloc(sizeof(frames));
 		memcpy(s.threads[i].frames, frames, sizeof(frames));
 		s.threads[i].nr_frames = 2;
 	}
 	nr_shown++;
-	for (int way = 0; way < 3; way++) {
+	for (int way = 0; way < 4; way++) {
 		v.is_grouped = way == 1;
 		if (way == 2)
 			wf_print_json(&v);
+		else if (way == 3)
+			wf_print_tree(&v);
 		else
 			wf_print_text(&v);
 		is_good &= check_printed(wf_view_spent(&t));
@@ -384,6 +443,7 @@ static bool look(uint64_t reads)
 	is_good &= look_at_trace(&l, &t);
 out:
 	wf_waits_free(v.waits);
+	wf_groups_done(&groups);
 	wf_threads_done(&s);
 	wf_layout_done(&l);
 	return is_good;
@@ -411,8 +471,19 @@ int main(int argc, char **argv)
 		return 1;
 	build_image();
 	image = whole;
-	if (!look(MANY_READS) || !nr_shown || !nr_traced) {
+	if (!look(MANY_READS) || !nr_shown || !nr_traced || !nr_grouped) {
 		fprintf(stderr, "the undamaged target is not shown\n");
+		return 1;
+	}
+	build_circles();
+	if (!look(MANY_READS) || nr_grouped != 2 || nr_cut) {
+		fprintf(stderr, "a circle is not shown, or is read for ever\n");
+		return 1;
+	}
+	image = whole; /* of a weft from before there were groups */
+	image.rows[FAKE_GROUP_NR].name[0] = '?';
+	if (!look(MANY_READS) || nr_shown != 3 || nr_grouped != 2) {
+		fprintf(stderr, "a target without groups is not shown\n");
 		return 1;
 	}
 	while (until ? now() < until : rounds < ROUNDS) {

@@ -16,6 +16,7 @@
 #include "dump/alarm.h"
 #include "dump/print.h"
 #include "dump/stacks.h"
+#include "dump/tree.h"
 #include "target/find.h"
 
 #define GROUP_FROM 51 /* a list longer than that is read only once it is grouped */
@@ -33,6 +34,8 @@ static const char dump_help[] =
 	"\n"
 	"  --core FILE   look at a core file instead of a process\n"
 	"  --exe FILE    the core's program, if it is not where it was\n"
+	"  --tree        show groups of threads, each below the thread that opened it, with its threads,\n"
+	"                their scopes and deadlines; no stacks\n"
 	"  --json        print JSON\n"
 	"  --stacks      show how much of their stacks the threads have used, and propose sizes\n"
 	"  --group       show threads with the same stack once (default for more than 50)\n"
@@ -49,7 +52,7 @@ static const char dump_help[] =
 struct dump_options {
 	int pid;
 	const char *core, *exe;
-	bool is_json, is_help, has_runtime, has_stacks;
+	bool is_json, is_tree, is_help, has_runtime, has_stacks;
 	int group;    /* -1: by number */
 	size_t limit; /* 0: default */
 	size_t events;
@@ -89,6 +92,7 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 	static const struct option options[] = {
 		{ "core", required_argument, NULL, 'c' },
 		{ "exe", required_argument, NULL, 'x' },
+		{ "tree", no_argument, NULL, 'T' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "stacks", no_argument, NULL, 's' },
 		{ "group", no_argument, NULL, 'g' },
@@ -111,6 +115,9 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 			break;
 		case 'x':
 			o->exe = optarg;
+			break;
+		case 'T':
+			o->is_tree = true;
 			break;
 		case 'j':
 			o->is_json = true;
@@ -156,6 +163,12 @@ static int parse_target(int argc, char **argv, struct dump_options *o)
 		wf_cmd_error("dump: either --thread or --stacks");
 		return WF_EXIT_REFUSED;
 	}
+	if (o->is_tree && (o->only || o->has_stacks || o->group == 1)) {
+		wf_cmd_error("dump: either --tree or %s", o->only         ? "--thread"
+							  : o->has_stacks ? "--stacks"
+									  : "--group");
+		return WF_EXIT_REFUSED;
+	}
 	if (o->core && optind == argc)
 		return 0;
 	if (o->core || argc - optind > 1) {
@@ -187,14 +200,15 @@ static int fail(const struct wf_target *t)
 }
 
 /* All that happens while the target stands still. */
-static bool snapshot(struct wf_threads *out, const struct wf_layout *l, struct wf_target *t,
-		     size_t limit, size_t events, int64_t only)
+static bool snapshot(struct wf_threads *out, struct wf_groups *groups, const struct wf_layout *l,
+		     struct wf_target *t, size_t limit, size_t events, int64_t only)
 {
 	bool is_ok;
 
 	wf_budget_set_time(t->budget, WF_BUDGET_STOPPED_S);
 	is_ok = wf_target_stop(t);
-	if (is_ok && !wf_threads_read(out, l, t, limit, events, only)) {
+	if (is_ok && (!wf_threads_read(out, l, t, limit, events, only) ||
+		      (groups && !wf_groups_read(groups, l, t, out, only)))) {
 		snprintf(t->error, sizeof(t->error), "out of memory");
 		is_ok = false;
 	}
@@ -229,7 +243,7 @@ static size_t limit_of(const struct dump_options *o, const struct wf_layout *l,
 	/* Slots, not threads: an upper bound that costs one read. Refined when the threads are known. */
 	uint64_t nr = wf_layout_fetch(l, t, l->table, WF_L_TABLE_NR_SLOTS);
 
-	*out_is_grouped = o->has_stacks || (!o->is_json && !o->only &&
+	*out_is_grouped = o->has_stacks || (!o->is_json && !o->is_tree && !o->only &&
 					    (o->group < 0 ? nr >= GROUP_FROM : o->group == 1));
 	if (o->limit)
 		return o->limit;
@@ -248,15 +262,17 @@ static bool has_thread(const struct wf_threads *s, int64_t tid)
 static int show(const struct dump_options *o, struct wf_target *t, const struct wf_layout *l)
 {
 	struct wf_threads s = { 0 };
+	struct wf_groups groups = { 0 };
 	struct wf_dump_view v = { .target = t,
 				  .layout = l,
 				  .threads = &s,
+				  .groups = o->is_tree || o->is_json ? &groups : NULL,
 				  .has_runtime = o->has_runtime,
 				  .only = (int64_t)o->only };
 	size_t limit = limit_of(o, l, t, &v.is_grouped);
 	int ret = WF_EXIT_REFUSED;
 
-	if (!snapshot(&s, l, t, limit, o->events, v.only))
+	if (!snapshot(&s, v.groups ? &groups : NULL, l, t, limit, o->events, v.only))
 		goto out;
 	if (v.only && !has_thread(&s, v.only)) {
 		if (t->is_core)
@@ -286,6 +302,8 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 			     "'weft run --record'");
 	if (o->is_json)
 		wf_print_json(&v);
+	else if (o->is_tree)
+		wf_print_tree(&v);
 	else
 		wf_print_text(&v);
 out:
@@ -293,6 +311,7 @@ out:
 		ret = fail(t);
 	wf_waits_free(v.waits);
 	wf_unwind_free(v.unwind);
+	wf_groups_done(&groups);
 	wf_threads_done(&s);
 	return ret;
 }

@@ -68,6 +68,62 @@ static void json_wait(struct wf_text_json *j, const struct wf_dump_view *v,
 	wf_text_json_end(j, '}');
 }
 
+static void json_scope(struct wf_text_json *j, const struct wf_dump_view *v,
+		       const struct wf_dump_scope *s)
+{
+	wf_text_json_string(j, "name", s->name);
+	if (s->deadline)
+		wf_text_json_number(j, "left_ms", (long long)(wf_view_left(v, s->deadline) * 1e3));
+	wf_text_json_bool(j, "cancelled", s->is_cancelled);
+}
+
+static void json_reach(struct wf_text_json *j, const struct wf_dump_view *v,
+		       const struct wf_dump_thread *d)
+{
+	const struct wf_dump_reach *r;
+
+	if (!v->groups)
+		return;
+	r = &v->groups->reaches[d - v->threads->threads];
+	if (r->group != WF_GROUPS_NONE)
+		json_hex(j, "group", v->groups->groups[r->group].address);
+	wf_text_json_begin(j, "scopes", '[');
+	for (size_t i = 0; i < r->nr_scopes; i++) {
+		const struct wf_dump_scope *s = &v->groups->scopes[r->first_scope + i];
+
+		wf_text_json_begin(j, NULL, '{');
+		json_scope(j, v, s);
+		wf_text_json_bool(j, "shield", s->is_shield);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+	wf_text_json_bool(j, "overdue", wf_view_is_overdue(v, d));
+}
+
+static void json_groups(struct wf_text_json *j, const struct wf_dump_view *v)
+{
+	const struct wf_dump_thread *threads = v->threads->threads;
+
+	wf_text_json_begin(j, "groups", '[');
+	for (size_t i = 0; v->groups && i < v->groups->nr_groups; i++) {
+		const struct wf_dump_group *g = &v->groups->groups[i];
+
+		wf_text_json_begin(j, NULL, '{');
+		json_hex(j, "id", g->address);
+		json_scope(j, v, &g->scope);
+		wf_text_json_string(j, "policy", wf_layout_name(v->layout, "policy", g->policy));
+		wf_text_json_number(j, "threads_left", g->nr_left);
+		if (g->limit)
+			wf_text_json_number(j, "limit", g->limit);
+		if (g->owner != WF_GROUPS_NONE)
+			wf_text_json_number(j, "opened_by", threads[g->owner].tid);
+		if (g->waiter != WF_GROUPS_NONE)
+			wf_text_json_number(j, "waited_for_by", threads[g->waiter].tid);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+}
+
 static void json_thread(struct wf_text_json *j, const struct wf_dump_view *v,
 			const struct wf_dump_thread *d)
 {
@@ -86,6 +142,7 @@ static void json_thread(struct wf_text_json *j, const struct wf_dump_view *v,
 	json_hex(j, "signals_blocked", d->sig_mask);
 	json_hex(j, "signals_pending", d->sig_pending);
 	json_wait(j, v, d);
+	json_reach(j, v, d);
 	json_frames(j, v, d);
 	wf_text_json_end(j, '}');
 }
@@ -190,6 +247,7 @@ void wf_print_json(const struct wf_dump_view *v)
 			json_thread(&j, v, &s->threads[i]);
 	}
 	wf_text_json_end(&j, ']');
+	json_groups(&j, v);
 	json_events(&j, v);
 	if (v->target->is_core && v->target->core_bytes < v->target->core_wanted)
 		wf_text_json_number(&j, "core_cut_at", (long long)v->target->core_bytes);

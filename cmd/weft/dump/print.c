@@ -39,7 +39,7 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-static const char *seconds(char out[32], double s)
+const char *wf_print_seconds(char out[32], double s)
 {
 	if (s < 0)
 		s = 0;
@@ -166,9 +166,10 @@ static void print_reason(const struct wf_dump_view *v, const struct wf_dump_thre
 	printf(",");
 	print_wait(&w, true);
 	if (w.since_s >= 0)
-		printf(", for %s", seconds(time, w.since_s));
+		printf(", for %s", wf_print_seconds(time, w.since_s));
 	if (w.has_deadline)
-		printf(w.left_s >= 0 ? ", %s left" : ", deadline passed", seconds(time, w.left_s));
+		printf(w.left_s >= 0 ? ", %s left" : ", deadline passed",
+		       wf_print_seconds(time, w.left_s));
 }
 
 static const char *mask_text(char out[24], uint64_t mask)
@@ -177,18 +178,26 @@ static const char *mask_text(char out[24], uint64_t mask)
 	return out;
 }
 
-static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+void wf_print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *d, const char *mark)
 {
-	char name[64], state[64], mask[24];
+	char name[64], state[64];
 
 	describe_state(v, d, state, sizeof(state));
-	printf("\nthread %lld", (long long)d->tid);
+	printf("thread %lld", (long long)d->tid);
 	if (d->name[0])
 		printf(" \"%s\"", clean(name, sizeof(name), d->name));
-	printf(": %s", state);
+	printf(": %s%s", mark, state);
 	if (d->is_on_cpu)
 		printf(" on kernel thread %d", d->kernel_tid);
 	print_reason(v, d);
+}
+
+static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	char mask[24];
+
+	printf("\n");
+	wf_print_thread(v, d, "");
 	printf("\n");
 	if (d->sig_mask)
 		printf("    signals blocked: %s\n", mask_text(mask, d->sig_mask));
@@ -264,7 +273,7 @@ static void print_group(const struct wf_dump_view *v, const struct group *g)
 		printf(",");
 		print_wait(&w, false);
 		if (w.since_s >= 0)
-			printf(", the longest for %s", seconds(time, w.since_s));
+			printf(", the longest for %s", wf_print_seconds(time, w.since_s));
 	}
 	printf("\n    threads");
 	for (size_t i = 0; i < g->nr && i < TIDS_PER_GROUP; i++)
@@ -380,7 +389,7 @@ static void print_cut(const struct wf_target *t)
 		       grouped(bytes, t->core_bytes), grouped(wanted, t->core_wanted));
 }
 
-void wf_print_text(const struct wf_dump_view *v)
+void wf_print_head(const struct wf_dump_view *v)
 {
 	const struct wf_threads *s = v->threads;
 	char program[512], number[32], time[32];
@@ -390,7 +399,7 @@ void wf_print_text(const struct wf_dump_view *v)
 	printf("%s, process %d", clean(program, sizeof(program), v->target->program),
 	       v->target->pid);
 	if (up >= 0)
-		printf(", up %s", seconds(time, up));
+		printf(", up %s", wf_print_seconds(time, up));
 	if (v->target->core_signal)
 		printf(", ended by SIG%s", sigabbrev_np(v->target->core_signal)
 						   ? sigabbrev_np(v->target->core_signal)
@@ -408,6 +417,28 @@ void wf_print_text(const struct wf_dump_view *v)
 	print_cut(v->target);
 	if (!s->is_started)
 		printf("weft has not begun: the program has made no thread yet\n");
+}
+
+void wf_print_tail(const struct wf_dump_view *v)
+{
+	const struct wf_threads *s = v->threads;
+	char number[32];
+
+	if (s->nr_alive > s->nr_threads && !v->only)
+		printf("\n... and %s more threads; see --limit\n",
+		       grouped(number, s->nr_alive - s->nr_threads));
+	wf_print_events(v);
+	if (wf_view_spent(v->target))
+		printf("\nNot all was read: the limit of %s for one dump was reached. Is this "
+		       "process what it seems?\n",
+		       wf_view_spent(v->target));
+}
+
+void wf_print_text(const struct wf_dump_view *v)
+{
+	const struct wf_threads *s = v->threads;
+
+	wf_print_head(v);
 	if (!v->only) {
 		print_workers(v);
 		print_foreign(v);
@@ -422,12 +453,5 @@ void wf_print_text(const struct wf_dump_view *v)
 				print_thread(v, &s->threads[i]);
 		}
 	}
-	if (s->nr_alive > s->nr_threads && !v->only)
-		printf("\n... and %s more threads; see --limit\n",
-		       grouped(number, s->nr_alive - s->nr_threads));
-	wf_print_events(v);
-	if (wf_view_spent(v->target))
-		printf("\nNot all was read: the limit of %s for one dump was reached. Is this "
-		       "process what it seems?\n",
-		       wf_view_spent(v->target));
+	wf_print_tail(v);
 }

@@ -49,6 +49,19 @@ bool wf_view_is_waiting(const struct wf_dump_view *v, const struct wf_dump_threa
 	return wf_waits_is_waiting(v->layout, d);
 }
 
+double wf_view_left(const struct wf_dump_view *v, int64_t deadline)
+{
+	return ((double)deadline - (double)v->threads->now) / 1e9;
+}
+
+bool wf_view_is_overdue(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	const struct wf_dump_reach *r = &v->groups->reaches[d - v->threads->threads];
+
+	return wf_view_is_waiting(v, d) &&
+	       (r->is_cancelled || (r->until && r->until <= v->threads->now));
+}
+
 size_t wf_view_first_frame(const struct wf_dump_view *v, const struct wf_dump_thread *d)
 {
 	if (v->has_runtime || (d->is_on_cpu && d->call < 0) || d->nr_runtime == d->nr_frames)

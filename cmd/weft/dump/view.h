@@ -7,6 +7,7 @@
 #ifndef WF_DUMP_VIEW_H
 #define WF_DUMP_VIEW_H
 
+#include "target/groups.h"
 #include "target/wait.h"
 
 struct wf_dump_view {
@@ -15,16 +16,21 @@ struct wf_dump_view {
 	const struct wf_threads *threads;
 	struct wf_unwind *unwind;
 	struct wf_waits *waits;
-	int64_t only;       /* the tid of the one thread that is shown; 0: all */
-	bool is_grouped;    /* text: threads with equal stacks once */
-	bool has_runtime;   /* show the runtime's own frames too */
-	bool has_no_stacks; /* libdw could not be loaded */
+	const struct wf_groups *groups; /* NULL: they were not read */
+	int64_t only;                   /* the tid of the one thread that is shown; 0: all */
+	bool is_grouped;                /* text: threads with equal stacks once */
+	bool has_runtime;               /* show the runtime's own frames too */
+	bool has_no_stacks;             /* libdw could not be loaded */
 };
 
 /* The part of its budget that the dump used up, so that something is missing; NULL: none. */
 const char *wf_view_spent(const struct wf_target *t);
 /* Seconds since the process began; < 0: unknown. */
 double wf_view_uptime(const struct wf_target *t);
+/* Seconds from the snapshot to a deadline; < 0: it has passed. */
+double wf_view_left(const struct wf_dump_view *v, int64_t deadline);
+/* Its scopes are over, and it waits on: for what no scope ends, or not this one. */
+bool wf_view_is_overdue(const struct wf_dump_view *v, const struct wf_dump_thread *d);
 bool wf_view_is_waiting(const struct wf_dump_view *v, const struct wf_dump_thread *d);
 /*
  * The runtime's frames on top of a waiting thread are the same in every one, and not the program's fault.

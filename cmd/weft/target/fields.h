@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The fields that the command needs: WF_FIELD(short name, name in the target, where it lies: a structure's row, or
- * the field that holds one). No guard: see layout.h.
+ * the field that holds one). From the first to the last optional one: a target may lack them. No guard: see layout.h.
  */
 WF_FIELD(RT, "wf_runtime", RT)
 WF_FIELD(RT_STARTED, "wf_runtime.started", RT)
@@ -125,3 +125,23 @@ WF_FIELD(UC_R13, "wf_ucontext.r13", UC)
 WF_FIELD(UC_R14, "wf_ucontext.r14", UC)
 WF_FIELD(UC_R15, "wf_ucontext.r15", UC)
 WF_FIELD(UC_RIP, "wf_ucontext.rip", UC)
+/* Optional. */
+WF_FIELD(T_SCOPES, "wf_thread.scopes", THREAD)
+WF_FIELD(SCOPE, "wf_scope", SCOPE)
+WF_FIELD(SCOPE_DEADLINE, "wf_scope.deadline", SCOPE)
+WF_FIELD(SCOPE_NAME, "wf_scope.name", SCOPE)
+WF_FIELD(SCOPE_OUTER, "wf_scope.outer", SCOPE)
+WF_FIELD(SCOPE_OWNER, "wf_scope.owner", SCOPE)
+WF_FIELD(SCOPE_STATE, "wf_scope.state", SCOPE)
+WF_FIELD(SCOPES, "wf_scopes", SCOPES)
+WF_FIELD(SCOPES_TOP, "wf_scopes.top", SCOPES)
+WF_FIELD(SCOPES_BASE, "wf_scopes.base", SCOPES)
+WF_FIELD(SCOPES_GROUPS, "wf_scopes.groups", SCOPES)
+WF_FIELD(SCOPES_GROUP, "wf_scopes.group", SCOPES)
+WF_FIELD(LIST_NEXT, "wf_list.next", SCOPES_GROUPS)
+WF_FIELD(GROUP, "wf_group", GROUP)
+WF_FIELD(GROUP_SCOPE, "wf_group.scope", GROUP)
+WF_FIELD(GROUP_NR, "wf_group.nr", GROUP)
+WF_FIELD(GROUP_LINK, "wf_group.link", GROUP)
+WF_FIELD(GROUP_LIMIT, "wf_group.limit", GROUP)
+WF_FIELD(GROUP_POLICY, "wf_group.policy", GROUP)

@@ -106,6 +106,22 @@ static bool is_plausible(const struct wf_layout *l)
 	       l->field[WF_L_EVENT].size && l->field[WF_L_EVENT].size <= WF_L_MAX_EVENT;
 }
 
+/* A runtime of before they were there, or one that lies about them, has no groups. */
+static void take_optional(struct wf_layout *l)
+{
+	const struct wf_inspect_field *f = l->field;
+
+	l->has_groups = f[WF_L_SCOPE].size <= WF_L_MAX_SMALL &&
+			f[WF_L_SCOPES].size <= WF_L_MAX_SMALL &&
+			f[WF_L_GROUP].size <= WF_L_MAX_SMALL &&
+			f[WF_L_GROUP_SCOPE].size >= f[WF_L_SCOPE].size &&
+			f[WF_L_GROUP_LINK].size >= f[WF_L_SCOPES_GROUPS].size;
+	for (int i = WF_L_FIRST_OPTIONAL; i < WF_L_NR; i++)
+		l->has_groups &= f[i].size != 0;
+	for (int i = WF_L_FIRST_OPTIONAL; i < WF_L_NR && !l->has_groups; i++)
+		l->field[i].offset = l->field[i].size = 0;
+}
+
 /* Names are printed: the target does not choose what a terminal does. */
 static void make_plain(char *name, size_t bytes)
 {
@@ -183,13 +199,14 @@ bool wf_layout_read(struct wf_layout *out, struct wf_target *t)
 		if (wf_target_read(t, (uint64_t)head.roots + i * sizeof(r), &r, sizeof(r)))
 			take_root(out, &r);
 	}
-	for (int i = 0; i < WF_L_NR; i++) {
+	for (int i = 0; i < WF_L_FIRST_OPTIONAL; i++) {
 		if (out->field[i].size)
 			continue;
 		snprintf(text, sizeof(text), "runs under another build of weft, which has no %s",
 			 names[i]);
 		return fail(t, text);
 	}
+	take_optional(out);
 	if (!out->runtime || !out->table || !is_plausible(out))
 		return fail(t, "runs under another build of weft, or describes itself wrongly");
 	return read_values(out, t, &head) || fail(t, "cannot be read: out of memory");

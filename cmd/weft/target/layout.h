@@ -21,12 +21,17 @@ enum wf_layout_field {
 
 #define WF_L_MAX_OBJECT 65536u /* bytes of a thread, a kernel thread, a worker */
 #define WF_L_MAX_EVENT 256u
+#define WF_L_MAX_SMALL 1024u /* of a scope, the scopes of a thread, a group */
+
+/* The fields from here to the last are there all, or taken for absent all. */
+#define WF_L_FIRST_OPTIONAL WF_L_T_SCOPES
 
 struct wf_layout {
 	struct wf_inspect_field field[WF_L_NR];
 	struct wf_inspect_value *values;
 	uint32_t nr_values;
 	uint64_t runtime, table, process, trace; /* addresses of the roots */
+	bool has_groups; /* the optional fields: groups and scopes can be read */
 	/* Values of the enums "state" and "wait" that are asked for with every thread; UINT64_MAX: there is none. */
 	uint64_t running, ready, parking, parked, waits_futex, waits_call;
 };

@@ -161,6 +161,7 @@ static void take_thread(struct wf_dump_thread *d, const struct wf_layout *l, con
 		.wait_kind = (unsigned)wf_layout_get(l, o, WF_L_T_WAIT_KIND),
 		.wait_what = wf_layout_get(l, o, WF_L_T_WAIT_WHAT),
 		.wait_since = (int64_t)wf_layout_get(l, o, WF_L_T_WAIT_SINCE),
+		.scopes = wf_layout_get(l, o, WF_L_T_SCOPES),
 		.kthread = wf_layout_get(l, o, WF_L_T_KTHREAD),
 		.child_tid = wf_layout_get(l, o, WF_L_LX_CHILD_TID),
 		.sig_mask = wf_layout_get(l, o, WF_L_LX_SIG_MASK),

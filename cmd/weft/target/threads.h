@@ -24,6 +24,7 @@ struct wf_dump_thread {
 	uint64_t wait_what;
 	int64_t wait_since, deadline; /* 0: none */
 	int64_t read_at;
+	uint64_t scopes; /* address of its scopes, 0: it has none, or that is not known */
 	uint64_t kthread, child_tid, sig_mask, sig_pending, nr_switches, run_ns;
 	bool is_preempted, is_on_cpu; /* on_cpu: regs are those of its kernel thread */
 	bool is_direct; /* in a call for events, with its worker, which has nothing else to do */

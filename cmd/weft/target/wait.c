@@ -430,6 +430,23 @@ static void describe_channel(struct wf_waits *w, uint64_t address, char *out, si
 	snprintf(out, bytes, "channel %s%s", name[0] ? name : number, items);
 }
 
+/* "crawl, 3 left" */
+static void describe_group(struct wf_waits *w, uint64_t address, char *out, size_t bytes)
+{
+	const uint64_t scope = address + w->layout->field[WF_L_GROUP_SCOPE].offset;
+	uint64_t name_at;
+	char name[48];
+	size_t len;
+
+	if (!w->layout->has_groups)
+		return;
+	name_at = wf_layout_fetch(w->layout, w->target, scope, WF_L_SCOPE_NAME);
+	len = name_at ? wf_target_read_some(w->target, name_at, name, sizeof(name) - 1) : 0;
+	name[len] = '\0';
+	snprintf(out, bytes, name[0] ? "%s, %llu left" : "%s%llu left", name,
+		 (unsigned long long)wf_layout_fetch(w->layout, w->target, address, WF_L_GROUP_NR));
+}
+
 bool wf_waits_is_waiting(const struct wf_layout *l, const struct wf_dump_thread *d)
 {
 	return d->is_direct || d->state == l->parked || d->state == l->parking ||
@@ -458,6 +475,8 @@ void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struc
 		say_address(w, d->wait_what, out->what, sizeof(out->what));
 	} else if (strcmp(kind, "recv") == 0 || strcmp(kind, "send") == 0) {
 		describe_channel(w, d->wait_what, out->what, sizeof(out->what));
+	} else if (strcmp(kind, "group") == 0) {
+		describe_group(w, d->wait_what, out->what, sizeof(out->what));
 	} else if (strcmp(kind, "select") == 0) {
 		snprintf(out->what, sizeof(out->what), "over %llu",
 			 (unsigned long long)d->wait_what);
