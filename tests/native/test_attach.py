@@ -110,27 +110,32 @@ class Attach(unittest.TestCase):
                 self.assertEqual((mode, whose), (f"native: {why} knows kernel threads only (WEFT=1 attaches all the same)",
                                                  "kernel"))
 
-    def seen_by(self, command, program, *words):
+    def seen_by(self, command, program, *words, until=lambda said: True):
+        """What the command says of the program; again, as long as its threads are not yet where they are to be."""
         with subprocess.Popen([program, *words, "wait"], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as held:
             try:
                 while held.stdout.readline() != "waiting\n":
                     self.assertIsNone(held.poll())
-                done = subprocess.run([WEFT, *(word.format(held.pid) for word in command)], env=environment(), capture_output=True, text=True,
-                                      check=False, timeout=60)
+                for _ in range(200):
+                    done = subprocess.run([WEFT, *(word.format(held.pid) for word in command)], env=environment(),
+                                          capture_output=True, text=True, check=False, timeout=60)
+                    if done.returncode != 0 or until(done.stdout):
+                        break
             finally:
                 held.stdin.close()
                 held.wait()
         return done
 
     def test_a_linked_program_is_seen_by_weft_dump_and_weft_ps(self):
-        done = self.seen_by(["dump", "{}"], LINKED, "hold")
+        done = self.seen_by(["dump", "{}"], LINKED, "hold", until=lambda said: "pause" in said)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("pause", done.stdout)
         self.assertRegex(self.seen_by(["ps"], LINKED, "hold").stdout, r"attach_linked .* weft\n")
 
     def test_threads_that_rest_are_not_in_dumps(self):
-        done = self.seen_by(["dump", "{}", "--json"], LINKED, "ended", "hold")
+        done = self.seen_by(["dump", "{}", "--json"], LINKED, "ended", "hold",
+                            until=lambda said: len(json.loads(said)["threads"]) == 2)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(json.loads(done.stdout)["threads"]), 2)
 
