@@ -98,9 +98,12 @@ WF_FACE_CODE static bool take(struct wf_taskdeque *d, weft_task *t)
 			return false;
 		if (place > top)
 			return take_from_middle(d, t);
-		/* As a thief does: those who join in the order in which they forked. */
-		if (wf_deque_steal(&d->deque, &x) == WF_DEQUE_SOME)
+		/* As a thief does: those who join in the order in which they forked. Another one may have come in between. */
+		if (wf_deque_steal(&d->deque, &x) != WF_DEQUE_SOME)
+			continue;
+		if (x == t)
 			return true;
+		push_again(d, x);
 	}
 }
 
