@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What fibers and tasks cost, in ns. The least of some rounds is what the code takes; "typical" is the median, and the processor's
+ * The cost of fibers and tasks, in ns. The least of some rounds is what the code takes; "typical" is the median, and the processor's
  * column is what all threads of the process have used, which says more on a machine that has something else to do.
  *
  * Usage: bench-native [part of a row's name]       WEFT=0: with threads of the kernel

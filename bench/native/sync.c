@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What libweft's channels, events and select cost, beside the same game with libc's semaphores; ns each. All in one run, in
+ * The cost of libweft's channels, events and select, beside the same game with libc's semaphores; ns each. All in one run, in
  * turn, since only their ratios mean something on a machine that does other things.
  *
  *	bench-sync [ROUNDS [PART OF A NAME]]      WEFT=0 in the environment: with threads of the kernel
@@ -146,7 +146,7 @@ static void *select_answers(void *arg)
 	return arg;
 }
 
-/* Whoever answers waits for four; the other one takes from what that looks at, too, before it can. */
+/* The thread that answers waits for four; the other one takes from what it looks at, too, before it can. */
 static void pingpong_select(void)
 {
 	weft_chan *idle = weft_chan_new(0, 0, "idle");

@@ -365,7 +365,7 @@ static int nr_destroyed;
 static void destroys(void *value)
 {
 	(void)value;
-	usleep(2000);
+	usleep(2000); /* a join that does not wait for it would be over by then */
 	__atomic_add_fetch(&nr_destroyed, 1, __ATOMIC_RELAXED);
 }
 

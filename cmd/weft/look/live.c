@@ -94,7 +94,7 @@ static void make_summary(struct wf_live *l, const struct wf_rates_look *now)
 	fclose(out);
 }
 
-/* What is shown is made from the look that is there; after a key, without another look. */
+/* The page is made anew from the look that is there; after a key, without another look. */
 static void arrange(struct wf_live *l)
 {
 	if (l->view != WF_LIVE_PROCESSES && l->now >= 0 &&

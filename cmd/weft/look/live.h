@@ -33,7 +33,7 @@ struct wf_live_process {
 	bool is_open, is_listed;
 };
 
-/* What waits in the same way. */
+/* Threads that wait in the same way. */
 struct wf_live_group {
 	const struct wf_dump_thread *oldest;
 	const struct wf_dump_thread *owner; /* NULL: none, or not known */

@@ -158,7 +158,7 @@ struct text {
 	size_t nr;
 };
 
-/* What has come so far; past the bound it is dropped. False: that was all. */
+/* Takes the output that has come so far, and drops it past the bound. False: that was all. */
 static bool take_output(int fd, struct text *text)
 {
 	char piece[4096];
@@ -198,7 +198,7 @@ static int follow_dump(struct wf_live *l, pid_t pid, int fd, struct text *text)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* What it says on standard error, and on standard output where that is not file (-1: none); NULL: nothing. */
+/* The output of the command, on standard error and, where that is not file (-1: none), on standard output; NULL: nothing. */
 static char *run_dump(struct wf_live *l, char *const *argv, int file, int *out_status)
 {
 	struct text text = { 0 };

@@ -22,7 +22,7 @@
 static const char enter_text[] = "\033[?1049h\033[?7l\033[?25l\033[0m\033[2J";
 static const char leave_text[] = "\033[0m\033[?25h\033[?7h\033[?1049l";
 
-/* What handlers need: there is one terminal. */
+/* For the handlers of signals: there is one terminal. */
 static struct termios before;
 static volatile sig_atomic_t is_inside, has_changed;
 static int mode_fd;
