@@ -87,6 +87,15 @@ enum wf_deque_haul {
 /* The oldest. By anyone. */
 enum wf_deque_haul wf_deque_steal(struct wf_deque *d, struct weft_task **out);
 
+/*
+ * The task at that place, which lies below bottom, if it is the oldest still. By the owner: for what lies there, and not for
+ * whatever is the oldest by then, as a thief.
+ */
+WF_INLINE bool wf_deque_take_at(struct wf_deque *d, int64_t place)
+{
+	return wf_cas(&d->top, &place, place + 1);
+}
+
 /* A hint, unless the owner has been made to fence. */
 WF_INLINE bool wf_deque_has_any(const struct wf_deque *d)
 {

@@ -92,18 +92,14 @@ WF_FACE_CODE static bool take(struct wf_taskdeque *d, weft_task *t)
 {
 	for (;;) {
 		const int64_t top = wf_load_acquire(&d->deque.top), place = wf_task_of(t)->place;
-		weft_task *x;
 
 		if (place < top)
 			return false;
 		if (place > top)
 			return take_from_middle(d, t);
-		/* As a thief does: those who join in the order in which they forked. Another one may have come in between. */
-		if (wf_deque_steal(&d->deque, &x) != WF_DEQUE_SOME)
-			continue;
-		if (x == t)
+		/* Tasks that are joined in the order in which they were forked. */
+		if (wf_deque_take_at(&d->deque, place))
 			return true;
-		push_again(d, x);
 	}
 }
 

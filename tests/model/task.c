@@ -32,7 +32,7 @@ static void push(int i)
 	model_expect(wf_deque_push(&deque, &tasks[i]), "there is room now");
 }
 
-static void steal(void)
+static void steal(void *arg)
 {
 	weft_task *t = NULL;
 
@@ -78,8 +78,8 @@ static void pop_push_pop(void *arg)
 
 static void steal_twice(void *arg)
 {
-	steal();
-	steal();
+	steal(arg);
+	steal(arg);
 }
 
 static void setup_thieves(void)
@@ -108,6 +108,37 @@ TEST(a_last_task_that_is_not_taken_by_compare_and_swap_is_caught)
 {
 	model_catches(thieves, "wf_deque_pop", "cas");
 	model_catches(thieves, "wf_deque_steal", "cas");
+}
+
+/* As take() of task.c for tasks that are joined in the order in which they were forked: the oldest, or it was stolen. */
+static void take_in_order(void *arg)
+{
+	for (int i = 0; i < 3; i++)
+		if (wf_load_acquire(&deque.top) == i && wf_deque_take_at(&deque, i))
+			take(&tasks[i]);
+}
+
+static void setup_in_order(void)
+{
+	prepare(SLOTS);
+	taken[3] = 1;
+	for (int i = 0; i < 3; i++)
+		push(i);
+	(void)model_cpu("owner", take_in_order, NULL, NULL);
+	(void)model_cpu("thief", steal_twice, NULL, NULL);
+	(void)model_cpu("thief 2", steal, NULL, NULL);
+}
+
+static const struct model in_order = { .setup = setup_in_order, .check = check, .bound = 4 };
+
+TEST(an_owner_that_joins_in_order_takes_the_one_it_joins)
+{
+	model_verify(&in_order);
+}
+
+TEST(an_oldest_task_that_is_not_taken_by_compare_and_swap_is_caught)
+{
+	model_catches(in_order, "wf_deque_take_at", "cas");
 }
 
 static void push_beyond_the_ring(void *arg)
