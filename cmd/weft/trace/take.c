@@ -50,7 +50,8 @@ static uint64_t rate_between(uint64_t c0, int64_t n0, uint64_t c1, int64_t n1)
 
 	if (c1 <= c0 || n1 <= n0)
 		return 0;
-	ns = (unsigned __int128)(uint64_t)(n1 - n0) << RATE_BITS;
+	/* from a process that may lie: their difference may be more than an int64_t holds */
+	ns = (unsigned __int128)((uint64_t)n1 - (uint64_t)n0) << RATE_BITS;
 	rate = ns / (c1 - c0);
 	/* 50 MHz to 50 GHz */
 	return rate > (20ull << RATE_BITS) || rate < (1ull << RATE_BITS) / 50 ? 0 : (uint64_t)rate;
