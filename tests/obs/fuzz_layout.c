@@ -22,7 +22,7 @@
 #include "trace/since.h"
 #include "trace/trace.h"
 
-#define ROUNDS 4000
+#define ROUNDS 2000
 #define MANY_READS 20000 /* enough for the whole target, if it does not lie */
 #define BASE 0x10000ull
 #define NR_THREADS 12
@@ -296,21 +296,23 @@ bool wf_unwind_data(struct wf_unwind *u, uint64_t address, const char **out_name
 	return true;
 }
 
+static const uint64_t extreme[] = { 0,
+				    1,
+				    7,
+				    0x7fffff00,
+				    0xffffffff,
+				    0x80000000,
+				    UINT64_MAX,
+				    INT64_MAX,
+				    1ull << 63,
+				    BASE,
+				    BASE + offsetof(struct image, threads),
+				    BASE + sizeof(struct image) - 1 };
+#define NR_EXTREME (sizeof(extreme) / sizeof(extreme[0]))
+
 /* A few places, most of them in the tables; extreme numbers find more than random ones. */
 static void damage(void)
 {
-	static const uint64_t extreme[] = { 0,
-					    1,
-					    7,
-					    0x7fffff00,
-					    0xffffffff,
-					    0x80000000,
-					    UINT64_MAX,
-					    INT64_MAX,
-					    1ull << 63,
-					    BASE,
-					    BASE + offsetof(struct image, threads),
-					    BASE + sizeof(struct image) - 1 };
 	int nr = (int)(next_random() % 6);
 
 	image = whole;
@@ -319,7 +321,7 @@ static void damage(void)
 		size_t width = (size_t)1 << (r >> 60 & 3), bound = sizeof(image);
 
 		if (r >> 58 & 1)
-			value = extreme[value % (sizeof(extreme) / sizeof(extreme[0]))];
+			value = extreme[value % NR_EXTREME];
 		if (r >> 57 & 1)
 			bound = offsetof(struct image, stack);
 		memcpy((char *)&image + r % (bound - width + 1), &value, width);
@@ -449,6 +451,41 @@ out:
 	return is_good;
 }
 
+/* One word of the first object of each kind, and one extreme number, at a time. */
+static bool look_at_extremes(void)
+{
+	const struct {
+		const char *at;
+		size_t size;
+	} objects[] = {
+		{ whole.runtime, sizeof(whole.runtime) },
+		{ whole.process, sizeof(whole.process) },
+		{ whole.table, sizeof(whole.table) },
+		{ whole.trace, sizeof(whole.trace) },
+		{ whole.kthreads[0], whole.rows[FAKE_KTHREAD].size },
+		{ whole.workers, whole.rows[FAKE_WORKER].size },
+		{ whole.rings[0], sizeof(whole.rings[0]) },
+		{ whole.places[0], whole.rows[FAKE_EVENT].size },
+		{ whole.threads, whole.rows[FAKE_THREAD].size },
+		{ whole.scopes[0], sizeof(whole.scopes[0]) },
+		{ whole.scope[0], sizeof(whole.scope[0]) },
+		{ whole.groups[0], sizeof(whole.groups[0]) },
+	};
+
+	for (size_t o = 0; o < sizeof(objects) / sizeof(objects[0]); o++) {
+		for (size_t i = 0; i + 8 <= objects[o].size; i += 8) {
+			for (size_t e = 0; e < NR_EXTREME; e++) {
+				image = whole;
+				memcpy((char *)&image + (objects[o].at - (const char *)&whole) + i,
+				       &extreme[e], 8);
+				if (!look(MANY_READS))
+					return false;
+			}
+		}
+	}
+	return true;
+}
+
 static double now(void)
 {
 	struct timespec ts;
@@ -484,6 +521,10 @@ int main(int argc, char **argv)
 	image.rows[FAKE_GROUP_NR].name[0] = '?';
 	if (!look(MANY_READS) || nr_shown != 3 || nr_grouped != 2) {
 		fprintf(stderr, "a target without groups is not shown\n");
+		return 1;
+	}
+	if (!until && !look_at_extremes()) {
+		fprintf(stderr, "an extreme number is shown wrongly\n");
 		return 1;
 	}
 	while (until ? now() < until : rounds < ROUNDS) {
