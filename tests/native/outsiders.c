@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static weft_event go;
-static weft_chan *to_threads, *from_threads;
+static weft_chan *to_threads, *from_threads, *silent;
 static weft_chan *before; /* used by main alone, before there are threads, and by threads */
 
 __attribute__((constructor)) static void early(void)
@@ -64,7 +64,7 @@ static void *answers(void *arg)
 static void *selects(void *arg)
 {
 	int n = 0, out = 50;
-	struct weft_op ops[] = { WEFT_RECV(before, &n), WEFT_SEND(from_threads, &out) };
+	struct weft_op ops[] = { WEFT_RECV(silent, &n), WEFT_SEND(from_threads, &out) };
 
 	CHECK_EQ(weft_select(ops, 2, WEFT_NEVER), 1);
 	return arg;
@@ -78,6 +78,7 @@ TEST(a_child_with_our_memory_takes_part)
 
 	to_threads = weft_chan_new(sizeof(int), 0, "to threads");
 	from_threads = weft_chan_new(sizeof(int), 0, "from threads");
+	silent = weft_chan_new(sizeof(int), 0, "silent");
 	t[0] = spawn(waits, NULL);
 	t[1] = spawn(answers, NULL);
 	t[2] = spawn(selects, NULL);
@@ -99,4 +100,5 @@ TEST(a_child_with_our_memory_takes_part)
 		join(t[i]);
 	weft_chan_free(to_threads);
 	weft_chan_free(from_threads);
+	weft_chan_free(silent);
 }
