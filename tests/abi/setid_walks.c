@@ -262,9 +262,11 @@ static long pick_id(int is_user, int may_stay)
 	return is_user ? users[i] : all_groups[i];
 }
 
-/* Who takes it. */
+/* The thread that takes it. One step in four is the last one for all once more, from what has become of it since. */
 static int plan(void)
 {
+	static struct step for_all;
+	static const struct family *its_call;
 	const uint32_t set_ids = 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_KILL;
 	const struct family *call = &family[any(sizeof(family) / sizeof(family[0]))];
 	int actor = (int)any(ACTORS);
@@ -284,6 +286,13 @@ static int plan(void)
 	if (call->nr == SYS_capset) {
 		todo.arg[0] = set_ids;
 		todo.arg[1] = any(2) ? set_ids : 0;
+	}
+	if (its_call && any(4) == 0) {
+		todo = for_all;
+		call = its_call;
+	} else if (todo.route == BY_LIBC) {
+		for_all = todo;
+		its_call = call;
 	}
 	dprintf(1, "%s(%ld, %ld, %ld) by %s of %d: ", call->name, todo.arg[0], todo.arg[1],
 		todo.arg[2], route_names[todo.route], actor);
