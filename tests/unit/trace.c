@@ -121,6 +121,7 @@ TEST(what_is_not_armed_cannot_freeze)
 
 TEST(no_ring_is_no_trouble)
 {
+	(void)begin(WF_TRACE_SCHED);
 	wf_trace_write(NULL, WF_EV_RUN, 0, 0, 0);
 }
 
