@@ -308,6 +308,7 @@ static void *is_cancelled(void *arg)
 static void *ends_bound(void *arg)
 {
 	become_bound();
+	CHECK_SYS(chdir("/"));
 	return arg;
 }
 
@@ -369,8 +370,10 @@ int main(void)
 		sched_yield();
 	pthread_cancel(t[0]);
 	CHECK(join(t[0]) == PTHREAD_CANCELED);
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < 300; i++) {
 		join(start(ends_bound, NULL));
+		join(start(sees_home, home)); /* no kernel thread is left with the other one */
+	}
 	ok("fork, cancel, end");
 
 	/* main becomes one while others run: they go on without it */

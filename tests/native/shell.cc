@@ -280,6 +280,7 @@ TEST(what_linux_keeps_of_a_thread_is_gone)
 	pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
 	for (int i = 0; i < 5; i++) {
 		CHECK_EQ(run(leaves_alternate_stack, &key), 1);
+		CHECK_EQ(run(leaves_alternate_stack, &key), 1);
 		CHECK_EQ(run(leaves_affinity, (void *)(long)CPU_COUNT(&set)), 1);
 		CHECK_EQ(run(leaves_signal, &key), 1);
 	}
