@@ -21,6 +21,7 @@
 #include "linux/sigpace.h"
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
+#include "mem/stack.h"
 #include "sched/preempt.h"
 
 #include <signal.h>

@@ -12,6 +12,7 @@
  * The handler never keeps the kernel thread across the switch: the resumed side starts over with the kernel
  * thread it finds.
  */
+#include "mem/stack.h"
 #include "sched/preempt.h"
 #include "arch/arch.h"
 #include "base/die.h"

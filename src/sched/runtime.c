@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "base/die.h"
 #include "base/fmt.h"
+#include "mem/stack.h"
 #include "sched/idle.h"
 #include "sched/monitor.h"
 #include "sched/park.h"
@@ -22,29 +23,8 @@
 
 struct wf_runtime wf_rt = { .slice_ns = WF_SLICE_NS, .vtime_per_cycle = VTIME_PER_CYCLE };
 
-#define MADV_NOHUGEPAGE 15
-#define MADV_GUARD_INSTALL 102
 #define PR_SET_NAME 15
 #define PR_GET_NAME 16
-
-/*
- * The kernel joins no neighbour to a mapping that has another flag than the neighbour. A debugger that writes a core
- * file stops at the first guard inside a mapping: nobody else's memory may come behind one of ours.
- */
-static bool is_set_apart(char *mapping, size_t bytes)
-{
-	return sys3(__NR_madvise, mapping, bytes, MADV_NOHUGEPAGE) == 0;
-}
-
-/*
- * A page that nobody may touch. Not by mprotect() where the kernel (6.13 and later) knows better: that splits
- * the mapping, and a fork pays for each piece, five for every kernel thread there ever was.
- */
-static void guard(char *page, bool may_be_inside)
-{
-	if (!may_be_inside || sys3(__NR_madvise, page, WF_PAGE, MADV_GUARD_INSTALL) < 0)
-		(void)sys3(__NR_mprotect, page, WF_PAGE, 0);
-}
 
 void wf_rt_end_kthread(struct wf_kthread *k)
 {
@@ -94,7 +74,9 @@ static struct wf_kthread *take_ended(void)
 static struct wf_kthread *pool; /* (p) */
 static uint32_t pool_max;       /* (p) */
 
-#define KTHREAD_BYTES (2 * WF_PAGE + WF_KSTACK_BYTES + WF_ALTSTACK_BYTES)
+#define KTHREAD_STACKS 2u /* its own, and the alternate one */
+_Static_assert(WF_KSTACK_BYTES == WF_ALTSTACK_BYTES, "they are mapped together");
+#define KTHREAD_BYTES (KTHREAD_STACKS * WF_STACK_STRIDE(WF_KSTACK_BYTES))
 
 #define KTHREADS_PER_STEP 512u /* whole pages of either */
 
@@ -135,29 +117,25 @@ static void unmap_rings(struct wf_trace_ring *ring)
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
 static struct wf_kthread *map_kthread(void)
 {
-	char *p = sys_map(KTHREAD_BYTES);
+	char *stacks = wf_stack_map(WF_KSTACK_BYTES, KTHREAD_STACKS);
 	struct wf_trace_ring *ring;
 	struct wf_kthread *k;
-	bool is_apart;
 
-	if (!p)
+	if (!stacks)
 		return NULL;
-	is_apart = is_set_apart(p, KTHREAD_BYTES);
-	guard(p, is_apart);
-	guard(p + WF_PAGE + WF_KSTACK_BYTES, is_apart);
 	ring = map_rings();
 	wf_spin_lock(&wf_rt.lock);
 	if (!make_room(wf_rt.nr_kthreads)) {
 		wf_spin_unlock(&wf_rt.lock);
 		unmap_rings(ring);
-		sys_unmap(p, KTHREAD_BYTES);
+		wf_stack_unmap(stacks, WF_KSTACK_BYTES, KTHREAD_STACKS);
 		return NULL;
 	}
 	k = &pool[wf_rt.nr_kthreads];
 	*k = (struct wf_kthread){
 		.self = k,
-		.stack = p + WF_PAGE,
-		.altstack = p + 2 * WF_PAGE + WF_KSTACK_BYTES,
+		.stack = stacks,
+		.altstack = stacks + WF_STACK_STRIDE(WF_KSTACK_BYTES),
 		.index = wf_rt.nr_kthreads,
 		.ring = ring,
 	};
@@ -531,7 +509,7 @@ void wf_runtime_stop(void)
 	for (uint32_t i = 0; i < wf_rt.nr_kthreads; i++) {
 		struct wf_kthread *k = wf_rt.kthreads[i];
 
-		sys_unmap((char *)k->stack - WF_PAGE, KTHREAD_BYTES);
+		wf_stack_unmap(k->stack, WF_KSTACK_BYTES, KTHREAD_STACKS);
 		unmap_rings(k->ring);
 	}
 	sys_unmap(wf_rt.workers, sizeof(struct wf_worker) * wf_rt.nr_workers);

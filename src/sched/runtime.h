@@ -107,10 +107,6 @@ struct wf_runtime {
 	bool keeps_worker; /* (p) a call that blocks hands no worker on: threads share one kernel thread */
 };
 
-/* Alternate stack of each kernel thread: a signal frame with the largest FPU state, twice, and room to work. */
-#define WF_ALTSTACK_BYTES (64ul << 10)
-#define WF_KSTACK_BYTES (64ul << 10)
-
 extern struct wf_runtime wf_rt;
 
 /*
