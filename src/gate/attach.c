@@ -239,7 +239,7 @@ static void prepare(const struct r_debug *debug, char **env)
 		stay_native("threads were made before weft was loaded");
 		return;
 	}
-	lx_config.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
+	lx_config.runtime.min_sigstack = sigstack ? sigstack : DEFAULT_SIGSTACK;
 	lx_config.on_refused = stay_native;
 	lx_config.on_short = say_short;
 	lx_config.on_outside = stay_outside;

@@ -187,6 +187,7 @@ void wf_settings_read(char **env, struct wf_settings *out)
 {
 	static char *nothing[] = { NULL };
 	const char *seed;
+	int64_t slice_us;
 
 	if (!env)
 		env = nothing;
@@ -202,14 +203,15 @@ void wf_settings_read(char **env, struct wf_settings *out)
 	};
 	read_trace(env, out);
 	read_record(env, out);
-	lx_config.nr_workers = (uint32_t)number_of(env, "WEFT_WORKERS", WF_MAX_WORKERS);
-	lx_config.seed = number_of(env, "WEFT_SEED", UINT64_MAX);
-	lx_config.is_shuffled = seed && *seed;
-	lx_config.slice_us = (uint32_t)number_of(env, "WEFT_SLICE", WF_MAX_SLICE_US);
+	lx_config.runtime.nr_workers = (uint32_t)number_of(env, "WEFT_WORKERS", WF_MAX_WORKERS);
+	lx_config.runtime.seed = number_of(env, "WEFT_SEED", UINT64_MAX);
+	lx_config.runtime.is_shuffled = seed && *seed;
+	slice_us = (int64_t)number_of(env, "WEFT_SLICE", WF_MAX_SLICE_US);
+	lx_config.runtime.slice_ns = slice_us ? WF_MAX(slice_us, WF_MIN_SLICE_US) * WF_US : 0;
 	lx_config.ring = ring_mode(env);
 	read_watchdog(env);
 	lx_config.always_says_overflow = always_says_overflow(env);
-	lx_config.keeps_worker = is_one_to_many(env);
-	if (lx_config.keeps_worker)
-		lx_config.nr_workers = 1;
+	lx_config.runtime.keeps_worker = is_one_to_many(env);
+	if (lx_config.runtime.keeps_worker)
+		lx_config.runtime.nr_workers = 1;
 }

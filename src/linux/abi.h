@@ -215,14 +215,9 @@ struct lx_overflow_fiber;
 #define LX_WATCHDOG_MAX_S (24 * 3600ull)
 struct lx_stall;
 struct lx_config {
-	uint32_t nr_workers; /* 0: as many as processors */
-	bool keeps_worker;   /* see struct wf_runtime */
-	uint64_t seed;
-	bool is_shuffled;       /* random schedules, from the seed */
-	uint32_t slice_us;      /* 0: the usual one */
-	enum lx_ring_mode ring; /* (a) */
-	size_t min_sigstack;
-	void *rseq_area; /* main's registered area, NULL: none */
+	struct wf_runtime_config runtime; /* nr_workers 0: as many as processors */
+	enum lx_ring_mode ring;           /* (a) */
+	void *rseq_area;                  /* main's registered area, NULL: none */
 	uint32_t rseq_bytes;
 	void *syscall_function; /* libc's syscall() */
 	void (*on_exit)(void);

@@ -208,12 +208,10 @@ static void adopt_main(struct lx_thread *t, uint64_t mask)
 	(void)sys2(__NR_prctl, 16 /* PR_GET_NAME */, t->name);
 	t->timer_slack_ns = t->default_slack_ns = WF_MAX(
 		sys1(__NR_prctl, 30 /* PR_GET_TIMERSLACK */), 1);
-	t->policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
+	t->policy = lx.base_policy;
 	(void)sys2(__NR_sched_getparam, 0, &t->priority);
 	lx.base_nice = 20 - (int)WF_MAX(sys2(__NR_getpriority, 0, 0), 1);
 	lx_sched_set_nice(t, lx.base_nice);
-	lx.base_policy = t->policy;
-	wf_rt.is_realtime = lx_sched_is_realtime(t->policy);
 	lx.base_priority = t->priority;
 	lx.has_sticky_timeouts = sys1(__NR_personality, LX_PERSONALITY_QUERY) & STICKY_TIMEOUTS;
 	if (sys2(__NR_prctl, 40 /* PR_GET_TID_ADDRESS */, &tid_address) == 0 && tid_address) {
@@ -234,7 +232,7 @@ static uint64_t futex_key(void)
 {
 	uint64_t key = 0x9e3779b97f4a7c15ull;
 
-	if (!lx_config.is_shuffled &&
+	if (!lx_config.runtime.is_shuffled &&
 	    sys3(__NR_getrandom, &key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
 		key *= wf_cpu_cycles() ^ (uintptr_t)&key; /* before the kernel has any */
 	return key;
@@ -295,11 +293,11 @@ static void take_down(void)
 
 static long start(uint64_t mask, uintptr_t base)
 {
+	struct wf_runtime_config config = lx_config.runtime;
 	const char *call;
 	struct wf_thread *main;
 	long ret;
 
-	wf_thread_table_init(sizeof(struct lx_thread));
 	lx_futex_init(futex_key());
 	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));
 	wf_slab_init(&lx.futex_vectors, LX_FUTEX_VECTOR_MAX * sizeof(struct lx_futex_wait));
@@ -308,15 +306,14 @@ static long start(uint64_t mask, uintptr_t base)
 	if (ret < 0)
 		return refuse_for(call, ret);
 	lx.on_exit = lx_config.on_exit;
-	wf_rt.seed = lx_config.seed;
-	wf_rt.is_shuffled = lx_config.is_shuffled;
-	wf_rt.keeps_worker = lx_config.keeps_worker;
-	if (lx_config.slice_us)
-		wf_rt.slice_ns = WF_MAX(lx_config.slice_us, WF_MIN_SLICE_US) * WF_US;
-	main = wf_runtime_start(&wf_epoll_driver, &hooks,
-				lx_config.nr_workers ? lx_config.nr_workers
-						     : (uint32_t)sys_cpu_count(),
-				lx_config.min_sigstack);
+	config.io = &wf_epoll_driver;
+	config.hooks = &hooks;
+	config.thread_bytes = sizeof(struct lx_thread);
+	if (!config.nr_workers)
+		config.nr_workers = (uint32_t)sys_cpu_count();
+	lx.base_policy = (uint32_t)WF_MAX(sys1(__NR_sched_getscheduler, 0), 0);
+	config.is_realtime = lx_sched_is_realtime(lx.base_policy);
+	main = wf_runtime_start(&config);
 	if (!main)
 		return refuse_for("mmap", -ENOMEM);
 	adopt_main(lx_of(main), mask);

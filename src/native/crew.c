@@ -44,7 +44,7 @@ WF_FACE_CODE static uint32_t width(void)
 	uint32_t nr = wf_load_acquire(&wf_rt.nr_workers);
 
 	if (!nr)
-		nr = lx_config.nr_workers; /* asked for */
+		nr = lx_config.runtime.nr_workers; /* asked for */
 	if (nr)
 		return nr;
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)

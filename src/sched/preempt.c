@@ -245,8 +245,7 @@ void wf_preempt_init_kthread(struct wf_kthread *k)
 		wf_kick(k);
 		k->takes_altstack = false;
 	}
-	if (wf_rt.hooks && wf_rt.hooks->kicked)
-		wf_rt.hooks->kicked(k);
+	wf_rt.hooks->kicked(k);
 }
 
 uint64_t wf_worker_sigmask(void)

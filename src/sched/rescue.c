@@ -83,20 +83,18 @@ int64_t wf_rescue_look(int64_t now, bool is_queued)
 
 	if (WF_UNLIKELY(wf_load_hint(&wf_trace.nr_lacking)) && !wf_rt.is_lack_told) {
 		wf_rt.is_lack_told = true;
-		if (wf_rt.hooks->lacks_rings)
-			wf_rt.hooks->lacks_rings();
+		wf_rt.hooks->lacks_rings();
 	}
 	if (WF_LIKELY(!refusal))
 		return WF_NEVER;
 	if (!wf_rt.is_refusal_told) {
 		wf_rt.is_refusal_told = true;
-		if (wf_rt.hooks->refused_kthread)
-			wf_rt.hooks->refused_kthread(refusal);
+		wf_rt.hooks->refused_kthread(refusal);
 	}
 	if (!is_nobody_left())
 		return WF_NEVER;
 	if (is_queued) {
-		if (!end_a_call() && wf_rt.hooks->stranded)
+		if (!end_a_call())
 			wf_rt.hooks->stranded();
 		return now + TURN_NS;
 	}

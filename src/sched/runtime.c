@@ -435,15 +435,19 @@ static int64_t kernel_tick_ns(void)
 	return step.tv_sec ? 0 : step.tv_nsec;
 }
 
-struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
-				   const struct wf_sched_hooks *hooks, uint32_t nr_workers,
-				   size_t min_sigstack)
+struct wf_thread *wf_runtime_start(const struct wf_runtime_config *config)
 {
+	const uint32_t nr_workers = config->nr_workers;
 	struct wf_thread *t;
 	struct wf_kthread *door;
 
-	wf_rt.io = io;
-	wf_rt.hooks = hooks;
+	wf_rt.io = config->io;
+	wf_rt.hooks = wf_hooks_fill(config->hooks);
+	wf_rt.seed = config->seed;
+	wf_rt.slice_ns = config->slice_ns ? config->slice_ns : WF_SLICE_NS;
+	wf_rt.is_shuffled = config->is_shuffled;
+	wf_rt.keeps_worker = config->keeps_worker;
+	wf_rt.is_realtime = config->is_realtime;
 	wf_rt.pid = (int)sys0(__NR_getpid);
 	wf_rt.nr_workers = nr_workers;
 	wf_rt.workers = sys_map(sizeof(struct wf_worker) * nr_workers);
@@ -451,7 +455,9 @@ struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
 	wf_rt.kernel_tick_ns = kernel_tick_ns();
 	wf_rt.monitor_until = WF_NEVER;
 	wf_wheel_init(&wf_rt.wheel, wf_rt.coarse_now);
-	wf_slab_init(&wf_rt.save_areas, (uint32_t)(4096 + wf_sigframe_save_bytes(min_sigstack)));
+	wf_slab_init(&wf_rt.save_areas,
+		     (uint32_t)(4096 + wf_sigframe_save_bytes(config->min_sigstack)));
+	wf_thread_table_init(WF_MAX(config->thread_bytes, sizeof(struct wf_thread)));
 	door = new_kthread();
 	t = wf_thread_new();
 	if (!wf_rt.workers || !door || !t)
@@ -560,9 +566,7 @@ void wf_runtime_leave_door(struct wf_thread *self, void (*prepare)(void), void (
 void wf_runtime_forget(void)
 {
 	wf_rt = (struct wf_runtime){
-		.seed = wf_rt.seed,
-		.is_shuffled = wf_rt.is_shuffled,
-		.slice_ns = wf_rt.slice_ns,
+		.slice_ns = WF_SLICE_NS,
 		.vtime_per_cycle = wf_rt.vtime_per_cycle,
 		.kthreads = wf_rt.kthreads,
 	};

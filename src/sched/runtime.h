@@ -8,6 +8,7 @@
 #include "arch/arch.h"
 #include "mem/slab.h"
 #include "sched/driver.h"
+#include "sched/hooks.h"
 #include "sched/wheel.h"
 #include "sched/worker.h"
 
@@ -40,6 +41,20 @@ struct wf_width {
 	uint32_t window, wins;
 	uint64_t narrow_rate, sum[2];
 	int64_t took[2];
+};
+
+/* What a runtime is to be; a field that is 0 means what is usual. */
+struct wf_runtime_config {
+	const struct wf_io_driver *io;      /* must be there */
+	const struct wf_sched_hooks *hooks; /* NULL: none */
+	uint32_t nr_workers;                /* at least 1 */
+	size_t thread_bytes; /* of an object that begins with a struct wf_thread, if it is more than that */
+	size_t min_sigstack; /* AT_MINSIGSTKSZ */
+	int64_t slice_ns;    /* how long a thread has a worker while others wait */
+	uint64_t seed;
+	bool is_shuffled; /* schedules are random, from the seed; shuffle.h */
+	bool keeps_worker; /* a call that blocks hands no worker on: threads share one kernel thread */
+	bool is_realtime; /* the whole process is: FIFO, RR */
 };
 
 struct wf_runtime {
@@ -95,16 +110,15 @@ struct wf_runtime {
 	struct wf_poller poller;
 	struct wf_width width;
 	struct wf_slab save_areas;
-	uint64_t seed;    /* (p) */
-	bool is_shuffled; /* (p) schedules are random; shuffle.h */
-	int64_t slice_ns; /* (p) how long a thread has a worker while others wait */
+	/* (p) as struct wf_runtime_config has them */
+	uint64_t seed;
+	int64_t slice_ns;
+	bool is_shuffled, keeps_worker, is_realtime;
 	/* (a) WF_VTIME_NS per cycle, with 32 bits of fraction; and by what the monitor finds that out */
 	uint64_t vtime_per_cycle;
 	uint64_t measured_cycles; /* monitor only */
 	int64_t measured_at;      /* monitor only */
 	int64_t kernel_tick_ns; /* (p) how often the kernel interrupts a busy processor; 0: not known */
-	bool is_realtime;       /* (p) the whole process was when it began: FIFO, RR */
-	bool keeps_worker; /* (p) a call that blocks hands no worker on: threads share one kernel thread */
 };
 
 extern struct wf_runtime wf_rt;
@@ -126,11 +140,9 @@ WF_INLINE int64_t wf_worker_slice(const struct wf_worker *w)
 
 /*
  * Start with the calling kernel thread as the door: builds the workers and the thread object of the caller
- * (returned); the caller's context stays where it is until wf_runtime_leave_door().
+ * (returned, or NULL without memory); the caller's context stays where it is until wf_runtime_leave_door().
  */
-struct wf_thread *wf_runtime_start(const struct wf_io_driver *io,
-				   const struct wf_sched_hooks *hooks, uint32_t nr_workers,
-				   size_t min_sigstack);
+struct wf_thread *wf_runtime_start(const struct wf_runtime_config *config);
 /*
  * Make the kernel thread that is to carry the first worker: from then on somebody is there to go on with the main thread.
  * 0, or -errno: none could be made.

@@ -409,7 +409,7 @@ void machine_reset(uint32_t nr_workers)
 		.nr_workers = nr_workers,
 		.workers = machine.workers,
 		.io = &driver,
-		.hooks = &hooks,
+		.hooks = wf_hooks_fill(&hooks),
 		.slice_ns = WF_SLICE_NS,
 		.coarse_now = model_now(),
 		.monitor_until = WF_NEVER,

@@ -301,13 +301,11 @@ static void thread_exited(struct wf_thread *t)
 
 static void begin(void)
 {
-	static struct wf_sched_hooks hooks;
+	static const struct wf_sched_hooks hooks = { .thread_exited = thread_exited };
 
 	machine_object_bytes = sizeof(struct lx_thread);
 	machine_reset(2);
-	hooks = *wf_rt.hooks;
-	hooks.thread_exited = thread_exited;
-	wf_rt.hooks = &hooks;
+	wf_rt.hooks = wf_hooks_fill(&hooks);
 	lx_futex_init(0x9e3779b97f4a7c15ull);
 	word = condition = 0;
 	nr_threads = nr_inside = nr_entered = nr_orphaned = nr_late = 0;

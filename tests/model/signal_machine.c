@@ -307,25 +307,12 @@ static void thread_exited(struct wf_thread *t)
 	wf_thread_free(t);
 }
 
-static bool is_spin(uintptr_t pc)
-{
-	(void)pc;
-	return false;
-}
-
-static void no_requests(struct wf_kthread *k)
-{
-	(void)k;
-}
-
 static const struct wf_sched_hooks hooks = {
 	.thread_exited = thread_exited,
 	.interrupted = lx_signal_interrupted,
 	.resuming = lx_signal_resuming,
 	.in_runtime = lx_signal_in_runtime,
-	.kicked = no_requests,
 	.is_copy = is_copy,
-	.is_spin = is_spin,
 };
 
 static void run_door(void *arg)
@@ -343,7 +330,7 @@ void signal_machine_reset(uint32_t nr_workers)
 	machine_reset(nr_workers);
 	machine_kernel = kernel_call;
 	signal_gate_reset();
-	wf_rt.hooks = &hooks;
+	wf_rt.hooks = wf_hooks_fill(&hooks);
 	wf_slab_init(&wf_rt.save_areas, (uint32_t)(4096 + wf_sigframe_save_bytes(2048)));
 	memset(&lx, 0, sizeof(lx));
 	wf_slab_init(&lx.sigqs, sizeof(struct lx_sigq));

@@ -319,16 +319,20 @@ TEST(random_threads_on_real_kernel_threads_all_end)
 	int64_t end = sys_now() + LIMIT_NS;
 
 	seed = text ? strtoull(text, NULL, 0) : (uint64_t)sys_now();
-	wf_rt.seed = seed;
-	wf_rt.is_shuffled = getenv("SHUFFLED") != NULL;
 	tap_note("WEFT_SEED=%llu", (unsigned long long)seed);
 	arena = sys_map(NR_STACKS * STACK_BYTES);
 	for (uint32_t i = 0; i < NR_STACKS; i++)
 		pool.free[pool.nr++] = i;
 	for (int i = 0; i < NR_SEMAPHORES; i++)
 		wf_list_init(&sems[i].waiters);
-	wf_thread_table_init(sizeof(struct wf_thread));
-	if (!CHECK(wf_runtime_start(&driver, &hooks, NR_WORKERS, 4096) != NULL))
+	if (!CHECK(wf_runtime_start(&(const struct wf_runtime_config){
+			   .io = &driver,
+			   .hooks = &hooks,
+			   .nr_workers = NR_WORKERS,
+			   .min_sigstack = 4096,
+			   .seed = seed,
+			   .is_shuffled = getenv("SHUFFLED") != NULL,
+		   }) != NULL))
 		return;
 	wf_rt.door->tid = 0;
 	wf_arch_set_self(wf_rt.door);

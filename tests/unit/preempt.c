@@ -20,32 +20,14 @@ static void take_worker(struct wf_kthread *k)
 	wf_store_release(&k->worker, (struct wf_worker *)NULL);
 }
 
-static void leave_worker(struct wf_kthread *k)
-{
-	(void)k;
-}
-
-static bool is_copy(uintptr_t rip)
-{
-	(void)rip;
-	return false;
-}
-
-static void in_runtime(void *uc)
-{
-	(void)uc;
-}
-
 static void end_slice(void (*kicked)(struct wf_kthread *k))
 {
-	const struct wf_sched_hooks hooks = { .kicked = kicked,
-					      .is_copy = is_copy,
-					      .in_runtime = in_runtime };
+	const struct wf_sched_hooks hooks = { .kicked = kicked };
 	struct wf_siginfo info = { .signo = WF_SIG_KICK, .code = SI_TKILL };
 	struct wf_ucontext uc = { .reg = { [WF_UC_RIP] = (uint64_t)wf_preempt_on_kick } };
 
 	wf_rt.slice_ns = 10 * WF_MS;
-	wf_rt.hooks = &hooks;
+	wf_rt.hooks = wf_hooks_fill(&hooks);
 	wf_cpu_set_base((uintptr_t)&kthread);
 	thread.attention = 0;
 	thread.slice_left = 1;
@@ -59,7 +41,7 @@ static void end_slice(void (*kicked)(struct wf_kthread *k))
 
 TEST(a_slice_ends_at_a_kick_in_the_runtime)
 {
-	end_slice(leave_worker);
+	end_slice(NULL);
 }
 
 TEST(a_slice_ends_while_the_worker_is_taken)
