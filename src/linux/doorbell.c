@@ -7,7 +7,7 @@
  */
 #include "linux/abi.h"
 #include "linux/doorbell.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 
 static uint32_t requests; /* (a) bumped by whoever needs the door to look */
 static uint32_t done;     /* (a) last request that was dealt with; a futex word */

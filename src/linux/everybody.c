@@ -23,7 +23,7 @@
  */
 #include "linux/everybody.h"
 #include "sched/insys.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 
 #include "base/die.h"
 

@@ -25,7 +25,7 @@
 #include "linux/start.h"
 #include "sched/bind.h"
 #include "sched/insys.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 #include "sched/peer.h"
 #include "sched/preempt.h"
 

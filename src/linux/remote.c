@@ -12,7 +12,7 @@
  * an errand is one of a few, and none that would give a right: nobody begins to trace, or be traced, by this way.
  */
 #include "linux/remote.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 
 #include <linux/prctl.h>
 #include <sys/ptrace.h>

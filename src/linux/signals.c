@@ -43,7 +43,7 @@
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
 #include "linux/timertable.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 
 #include <signal.h>
 

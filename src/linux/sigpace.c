@@ -16,7 +16,7 @@
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
 #include "sched/clock.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 #include "sched/runtime.h"
 
 #include <signal.h>

@@ -17,7 +17,7 @@
 #include "linux/sigqueue.h"
 #include "linux/sigwant.h"
 #include "linux/timertable.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 #include "sched/preempt.h"
 
 #include <signal.h>

@@ -6,7 +6,7 @@
  */
 #include "linux/abi.h"
 #include "linux/sigwant.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 
 #include <signal.h>
 

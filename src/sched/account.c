@@ -16,7 +16,6 @@
 #include "sched/account.h"
 #include "sched/clock.h"
 #include "sched/runtime.h"
-#include "sched/worker.h"
 
 #define CLOCK_THREAD_CPUTIME_ID 3
 #define SHORT_RUN_NS (20 * WF_US)

@@ -7,7 +7,6 @@
  */
 #include "sched/clock.h"
 #include "sched/runtime.h"
-#include "sched/worker.h"
 
 long (*wf_clock_vdso)(int clock, struct __kernel_timespec *out);
 

@@ -17,6 +17,7 @@
 #include "sched/direct.h"
 #include "sched/clock.h"
 #include "sched/idle.h"
+#include "sched/kick.h"
 #include "sched/monitor.h"
 #include "sched/park.h"
 #include "sched/shuffle.h"

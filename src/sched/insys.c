@@ -12,7 +12,7 @@
  * is about to kick it. Nobody takes back what another one has begun.
  */
 #include "sched/insys.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 #include "sched/preempt.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"

@@ -12,6 +12,7 @@
 #include "sched/clock.h"
 #include "sched/idle.h"
 #include "sched/insys.h"
+#include "sched/kick.h"
 #include "sched/park.h"
 #include "sched/poller.h"
 #include "sched/preempt.h"
@@ -20,8 +21,6 @@
 #include "sched/shuffle.h"
 #include "sched/width.h"
 #include "sched/worker.h"
-
-#include <errno.h>
 
 /*
  * A look costs 20 us and more on a virtual machine, most of it the timer's interrupt. So there is one in a slice, at its
@@ -54,21 +53,6 @@ static void note_end(struct look *l, int64_t at, int64_t slice)
 static int64_t next_end(const struct look *l)
 {
 	return l->last_end - l->first_end > l->slice / 2 ? l->first_end : l->last_end;
-}
-
-void wf_kick(struct wf_kthread *k)
-{
-	if (wf_exchange_seq_cst(&k->kick_sent, 1u))
-		return; /* one is on its way: it has not looked at the attention word yet */
-	wf_kick_anyway(k);
-}
-
-void wf_kick_anyway(struct wf_kthread *k)
-{
-	k->count.kicks++;
-	/* A real-time signal needs a place in the user's queue; a standard one always has its bit. */
-	if (sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK) == -EAGAIN)
-		(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK_SPARE);
 }
 
 void wf_monitor_arm(void)

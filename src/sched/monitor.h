@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The monitor, and the kick; see monitor.c. */
+/* The monitor; see monitor.c. */
 #ifndef WF_SCHED_MONITOR_H
 #define WF_SCHED_MONITOR_H
 
 #include "base/base.h"
 
-struct wf_kthread;
 struct wf_thread;
 struct wf_worker;
 
@@ -19,10 +18,5 @@ void wf_monitor_preempt_for_wake(struct wf_worker *w, const struct wf_thread *t)
 /* Make sure that the door ticks; soon: within a millisecond. */
 void wf_monitor_arm(void);
 void wf_monitor_hurry(void);
-
-/* Interrupt kernel thread k at whatever it does. */
-void wf_kick(struct wf_kthread *k);
-/* The same, also when another kick is on its way. */
-void wf_kick_anyway(struct wf_kthread *k);
 
 #endif

@@ -3,7 +3,7 @@
 #include "sched/poller.h"
 #include "arch/arch.h"
 #include "sched/clock.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 #include "sched/preempt.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"

@@ -17,7 +17,7 @@
 #include "arch/arch.h"
 #include "base/die.h"
 #include "sched/balance.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

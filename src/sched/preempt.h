@@ -4,20 +4,11 @@
 #define WF_SCHED_PREEMPT_H
 
 #include "base/base.h"
+#include "sched/kick.h"
 
 struct wf_kthread;
 struct wf_siginfo;
 
-/*
- * The signal that interrupts a kernel thread of ours, and wakes the door: the number that glibc keeps for
- * set*id broadcasts, which never reaches the kernel under weft. No number is taken from the program.
- */
-#define WF_SIG_KICK 33
-/*
- * The same when the kernel queues no more real-time signals for the user: SIGSYS, which every kernel thread
- * leaves open as it comes from seccomp filters. Those say so in its siginfo, and other processes who they are.
- */
-#define WF_SIG_KICK_SPARE 31
 bool wf_is_kick(int sig, const struct wf_siginfo *info);
 
 /* Signal handler for WF_SIG_KICK. */

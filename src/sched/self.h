@@ -14,7 +14,7 @@
 #define WF_SCHED_SELF_H
 
 #include "arch/arch.h"
-#include "sched/worker.h"
+#include "sched/kthread.h"
 
 /*
  * From the program's code into the runtime's: the base register is ours afterwards, and what was there is kept in the

@@ -2,9 +2,8 @@
 /* Who wakes up for the next timer; see timers.h. */
 #include "sched/timers.h"
 #include "sched/clock.h"
-#include "sched/monitor.h"
+#include "sched/kick.h"
 #include "sched/runtime.h"
-#include "sched/worker.h"
 
 /*
  * While every worker is busy a timer has to wait for a processor anyhow: worth a system call and the door's
