@@ -286,7 +286,7 @@ void wf_arch_sigreturn(void *sp, const uint32_t *attention);
  */
 WF_NORETURN void wf_arch_enter_handler(void *sp, void *handler, long sig, void *info, void *uc);
 
-/* Where handlers return to: the program's, through wf_linux_sigreturn(), and the runtime's own. */
+/* Where handlers return to: the program's, through wf_linux_sigreturn(), and the runtime's own, which need no gate. */
 void wf_arch_restorer(void);
 void wf_arch_restorer_native(void);
 

@@ -15,6 +15,7 @@
 #include "linux/sigfault.h"
 #include "linux/sigqueue.h"
 #include "sched/preempt.h"
+#include "sched/self.h"
 
 #include <signal.h>
 
@@ -165,9 +166,9 @@ void lx_signal_on_fault(int sig, void *siginfo, void *context)
 		forward(sig, info);
 		return;
 	}
-	if (wf_in_own_text(wf_uc_pc(uc)) && take_from_call(t, sig, info, uc))
+	if (wf_self_is_own_text(wf_uc_pc(uc)) && take_from_call(t, sig, info, uc))
 		return;
-	if (!t || (wf_in_own_text(wf_uc_pc(uc)) && !lx_gate.in_pool(wf_uc_pc(uc))) ||
+	if (!t || (wf_self_is_own_text(wf_uc_pc(uc)) && !lx_gate.in_pool(wf_uc_pc(uc))) ||
 	    act.handler == SIG_DFL || act.handler == SIG_IGN || t->sig_mask & lx_bit(sig)) {
 		end_by_fault(sig, t, info, uc);
 		return;

@@ -142,11 +142,6 @@ static long refuse_for(const char *call, long error)
 	return refuse(line);
 }
 
-static void on_kick(int sig, void *info, void *context)
-{
-	wf_self_handle(wf_preempt_on_kick, sig, info, context);
-}
-
 static void on_fault(int sig, void *info, void *context)
 {
 	wf_self_handle(lx_signal_on_fault, sig, info, context);
@@ -154,22 +149,20 @@ static void on_fault(int sig, void *info, void *context)
 
 static void take_over_handlers(void)
 {
-	struct sys_sigaction kick = {
-		.handler = (void *)on_kick,
-		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | 0x04000000 /* SA_RESTORER */,
+	const struct sys_sigaction fault = {
+		.handler = (void *)on_fault,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SYS_SA_RESTORER,
 		.restorer = (void *)wf_arch_restorer_native,
+		/*
+		 * Somebody may send them in a storm: one at a time, or they fill the alternate stack. No kick meanwhile: it
+		 * would find the runtime, and what it was for would wait for the next one.
+		 */
+		.mask = LX_FAULTS | lx_bit(WF_SIG_KICK),
 	};
-	struct sys_sigaction fault = kick;
 
 	for (int sig = 1; sig <= WF_NR_SIGNALS; sig++)
 		(void)sys_sigaction(sig, NULL, &lx.action[sig]);
-	(void)sys_sigaction(WF_SIG_KICK, &kick, NULL);
-	/*
-	 * Somebody may send them in a storm: one at a time, or they fill the alternate stack. No kick meanwhile: it
-	 * would find the runtime, and what it was for would wait for the next one.
-	 */
-	fault.handler = (void *)on_fault;
-	fault.mask = LX_FAULTS | lx_bit(WF_SIG_KICK);
+	wf_preempt_take_kicks();
 	for (uint64_t left = LX_FAULTS; left; left &= left - 1)
 		(void)sys_sigaction(__builtin_ctzll(left) + 1, &fault, NULL);
 }

@@ -3,7 +3,7 @@
 #include "gate/modules.h"
 #include "linux/abi.h"
 #include "obs/symbols.h"
-#include "sched/preempt.h"
+#include "sched/self.h"
 
 #include <elf.h>
 #include <linux/fcntl.h>
@@ -156,7 +156,7 @@ bool wf_symbols_is_code(uintptr_t addr)
 
 	if (addr >= last.lo && addr < last.hi)
 		return true;
-	return wf_in_own_text(addr) || wf_modules_at(addr, &last);
+	return wf_self_is_own_text(addr) || wf_modules_at(addr, &last);
 }
 
 bool wf_symbols_find(uintptr_t addr, bool may_ask, struct wf_symbol *out)
@@ -164,7 +164,7 @@ bool wf_symbols_find(uintptr_t addr, bool may_ask, struct wf_symbol *out)
 	struct wf_modules_place m;
 
 	*out = (struct wf_symbol){ .offset = addr };
-	if (wf_in_own_text(addr)) {
+	if (wf_self_is_own_text(addr)) {
 		copy_name(out->module, (uintptr_t) "libweft.so.0");
 		out->offset = addr - (uintptr_t)__ehdr_start;
 		return true;

@@ -19,14 +19,10 @@
 #include "sched/balance.h"
 #include "sched/kick.h"
 #include "sched/runtime.h"
+#include "sched/self.h"
 #include "sched/worker.h"
 
 #include <signal.h>
-
-/* Defined by the linker: the whole text of the object that the runtime is linked into. */
-extern char __ehdr_start[] WF_HIDDEN, etext[] WF_HIDDEN;
-/* Within it: functions of the public interface, which are as the program's code; native/face.h. */
-extern char __start_weft_face[] WF_HIDDEN WF_WEAK, __stop_weft_face[] WF_HIDDEN WF_WEAK;
 
 #define RESUME_STACK_BYTES 2048 /* C code runs here between the switch and rt_sigreturn */
 
@@ -36,12 +32,6 @@ struct save_area {
 	struct wf_ucontext *uc;
 	char frame[] WF_ALIGNED(64);
 };
-
-bool wf_in_own_text(uintptr_t pc)
-{
-	return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)etext &&
-	       !(pc >= (uintptr_t)__start_weft_face && pc < (uintptr_t)__stop_weft_face);
-}
 
 /*
  * A page fault may wait for another thread of the program: one that reads from a userfaultfd. A kick interrupts it, and
@@ -191,7 +181,7 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 	WF_TRACE(k, WF_EV_KICK, 0, wf_uc_pc(uc));
 	if (!k->cur)
 		return;
-	is_ours = (wf_in_own_text(wf_uc_pc(uc)) && !wf_rt.hooks->is_copy(wf_uc_pc(uc))) ||
+	is_ours = (wf_self_is_own_text(wf_uc_pc(uc)) && !wf_rt.hooks->is_copy(wf_uc_pc(uc))) ||
 		  wf_load_relaxed(&k->in_clock);
 	if (wants_cpu == WF_PREEMPT_SLICE)
 		end_slice(k->cur, w, !is_ours && wf_rt.hooks->is_spin(wf_uc_pc(uc)));
@@ -212,6 +202,22 @@ void wf_preempt_on_kick(int sig, void *info, void *context)
 		wf_rt.hooks->stands_still(k->cur);
 	else
 		preempt(k, uc);
+}
+
+static void on_kick(int sig, void *info, void *context)
+{
+	wf_self_handle(wf_preempt_on_kick, sig, info, context);
+}
+
+void wf_preempt_take_kicks(void)
+{
+	const struct sys_sigaction kick = {
+		.handler = (void *)on_kick,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SYS_SA_RESTORER,
+		.restorer = (void *)wf_arch_restorer_native,
+	};
+
+	(void)sys_sigaction(WF_SIG_KICK, &kick, NULL);
 }
 
 void wf_preempt_settle(struct wf_kthread *k)

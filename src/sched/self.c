@@ -7,8 +7,12 @@
  */
 #include "sched/self.h"
 #include "arch/arch.h"
-#include "sched/preempt.h"
 #include "sched/runtime.h"
+
+/* Defined by the linker: the whole text of the object that the runtime is linked into. */
+extern char __ehdr_start[] WF_HIDDEN, etext[] WF_HIDDEN;
+/* Within it: functions of the public interface, which are as the program's code; native/face.h. */
+extern char __start_weft_face[] WF_HIDDEN WF_WEAK, __stop_weft_face[] WF_HIDDEN WF_WEAK;
 
 /* Where a number was found last: a hint. */
 #define NR_HINTS 1024u
@@ -66,6 +70,12 @@ struct wf_thread *wf_self_find(void)
 	return self;
 }
 
+bool wf_self_is_own_text(uintptr_t pc)
+{
+	return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)etext &&
+	       !(pc >= (uintptr_t)__start_weft_face && pc < (uintptr_t)__stop_weft_face);
+}
+
 /*
  * What is interrupted goes on with what it had there, unless it was sent back to where the runtime looks at the attention
  * word, in code of its own. If the thread was preempted, whoever resumes it sees to that instead.
@@ -81,6 +91,6 @@ void wf_self_handle(void (*handler)(int sig, void *info, void *context), int sig
 	if (!k)
 		wf_arch_set_self(NULL);
 	handler(sig, info, context);
-	if (base != (uintptr_t)k && (wf_uc_pc(uc) == pc || !wf_in_own_text(wf_uc_pc(uc))))
+	if (base != (uintptr_t)k && (wf_uc_pc(uc) == pc || !wf_self_is_own_text(wf_uc_pc(uc))))
 		wf_arch_set_base(base);
 }

@@ -2,8 +2,8 @@
 /*
  * Which kernel thread we are where the base register does not say it: in a program that uses the register itself.
  *
- * Called by: the gate's entries and the place where handlers return (gate.S, handler.S), the kernel for a kick or a fault
- * (linux/start.c), and whoever the program's code reaches in another way (gate/modules.c).
+ * Called by: the gate's entries and the place where handlers return (gate.S, handler.S), the kernel for a kick
+ * (preempt.c) or a fault (linux/start.c), and whoever the program's code reaches in another way (gate/modules.c).
  *
  * Invariant: in the runtime's code the base register is ours, but between an entry's first instruction and its call of
  * wf_self_come_in(), and between an exit's last look at the attention word and its jump. In the program's code it is the
@@ -25,6 +25,9 @@ struct wf_kthread *wf_self_come_in(void);
 /* A signal handler of ours, which the kernel may have called anywhere. */
 void wf_self_handle(void (*handler)(int sig, void *info, void *context), int sig, void *info,
 		    void *context);
+
+/* Code of the runtime, which no kick preempts; functions of the public interface count as the program's (native/face.h). */
+bool wf_self_is_own_text(uintptr_t pc);
 
 /* The thread that we are, whatever the base register holds; NULL on a kernel thread that is not weft's. */
 struct wf_thread *wf_self_find(void);

@@ -32,6 +32,7 @@ struct sys_sigaction {
 	void *restorer;
 	uint64_t mask;
 };
+#define SYS_SA_RESTORER 0x04000000ul
 
 #ifdef WF_FAULT
 /* tests/fault: any call of the runtime's own may be made to fail. */

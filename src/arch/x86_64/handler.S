@@ -91,14 +91,4 @@ LABEL(wf_arch_enter_end)
 	.cfi_endproc
 END_FUNC(wf_arch_enter_handler)
 
-/* Return address of the runtime's own handlers (kick, faults): the kernel restores what they left. */
-	.cfi_startproc
-	CFI_CONTEXT_AT_RSP
-	nop
-FUNC(wf_arch_restorer_native)
-	movl	$15, %eax
-	syscall
-	.cfi_endproc
-END_FUNC(wf_arch_restorer_native)
-
 NO_EXEC_STACK

@@ -148,5 +148,14 @@ LABEL(wf_arch_sigreturn_end)
 	.cfi_endproc
 END_FUNC(wf_arch_sigreturn)
 
+/* Return address of the runtime's own handlers (kick, faults): the kernel restores what they left. */
+	.cfi_startproc
+	CFI_CONTEXT_AT_RSP
+	nop
+FUNC(wf_arch_restorer_native)
+	movl	$15, %eax
+	syscall
+	.cfi_endproc
+END_FUNC(wf_arch_restorer_native)
 
 NO_EXEC_STACK
