@@ -75,25 +75,19 @@ _Noreturn void bench_cannot(const char *what, int error)
 	_Exit(0);
 }
 
-pthread_t bench_thread(void *(*fn)(void *), void *arg, size_t stack_bytes)
+struct face_thread bench_thread(face_ret (*fn)(void *), void *arg, size_t stack_bytes)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	int error;
+	struct face_thread thread;
+	int error = face_start(&thread, fn, arg, stack_bytes);
 
-	pthread_attr_init(&attr);
-	if (stack_bytes)
-		(void)pthread_attr_setstacksize(&attr, stack_bytes);
-	error = pthread_create(&thread, &attr, fn, arg);
-	pthread_attr_destroy(&attr);
 	if (error)
 		bench_cannot("make the thread", error);
 	return thread;
 }
 
-void bench_join(pthread_t thread)
+void bench_join(struct face_thread thread)
 {
-	int error = pthread_join(thread, NULL);
+	int error = face_join(thread);
 
 	if (error)
 		bench_cannot("join the thread", error);

@@ -4,9 +4,10 @@
 
 #include "threads.h"
 
-static void *nothing(void *arg)
+static face_ret nothing(void *arg)
 {
-	return arg;
+	(void)arg;
+	return 0;
 }
 
 void bench_create(long nr)
@@ -35,7 +36,7 @@ void bench_create(long nr)
 /* The second time: the first maps the stacks. */
 void bench_create_many(long nr)
 {
-	pthread_t *threads = calloc((size_t)nr, sizeof(*threads));
+	struct face_thread *threads = calloc((size_t)nr, sizeof(*threads));
 	double took = 0, cpu = 0;
 
 	for (int round = 0; threads && round < 2; round++) {

@@ -2,7 +2,6 @@
 /* A thread that sleeps for a millisecond, again and again, beside nr that compute: by how many microseconds is it late? */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "threads.h"
 
@@ -15,34 +14,31 @@ static atomic_long nr_hogs, nr_sleeps;
 static double sum_ns;
 static uint64_t rounds;
 
-static void *hog(void *arg)
+static face_ret hog(void *arg)
 {
 	bench_spin(rounds);
 	atomic_fetch_sub(&nr_hogs, 1);
-	return arg;
+	return 0;
 }
 
-static void *sleeper(void *arg)
+static face_ret sleeper(void *arg)
 {
-	const struct timespec ts = { .tv_nsec = SLEEP_NS };
-
 	while (atomic_load(&nr_hogs) > 0) {
 		int64_t began = bench_now_ns(), by;
 
-		(void)nanosleep(&ts, NULL);
+		face_sleep(SLEEP_NS);
 		by = bench_now_ns() - began - SLEEP_NS;
 		if (atomic_fetch_add(&nr_sleeps, 1) < WARM_UP)
 			continue;
 		histogram_add(&late, by);
 		sum_ns += (double)by;
 	}
-	return arg;
+	return 0;
 }
 
 void bench_hogs(long nr)
 {
-	pthread_t *threads = calloc((size_t)nr, sizeof(*threads)), sleeps;
-	const struct timespec ts = { .tv_nsec = SLEEP_NS };
+	struct face_thread *threads = calloc((size_t)nr, sizeof(*threads)), sleeps;
 	double cpu;
 
 	if (!threads)
@@ -51,7 +47,7 @@ void bench_hogs(long nr)
 	atomic_store(&nr_hogs, nr);
 	sleeps = bench_thread(sleeper, NULL, 0);
 	while (atomic_load(&nr_sleeps) < WARM_UP)
-		(void)nanosleep(&ts, NULL);
+		face_sleep(SLEEP_NS);
 	cpu = bench_cpu_s();
 	for (long i = 0; i < nr; i++)
 		threads[i] = bench_thread(hog, NULL, 0);

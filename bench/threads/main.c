@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench-threads WORKLOAD[/CPUS] [COUNT]: one workload, then the end; on so many processors, where that is said. See
- * threads.h.
+ * bench-threads and bench-threads-native, WORKLOAD[/CPUS] [COUNT]: one workload, then the end; on so many processors, where
+ * that is said. See threads.h.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -61,10 +61,14 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < NR_WORKLOADS; i++) {
 		if (strcmp(argv[1], workloads[i].name) != 0)
 			continue;
+		if (face_why_not()) {
+			printf("cannot run on weft: %s\n", face_why_not());
+			return 0;
+		}
 		workloads[i].run(argc > 2 ? strtol(argv[2], NULL, 10) : workloads[i].nr);
 		return 0;
 	}
-	fprintf(stderr, "usage: bench-threads WORKLOAD[/CPUS] [COUNT], a workload of:");
+	fprintf(stderr, "usage: " FACE_PROGRAM " WORKLOAD[/CPUS] [COUNT], a workload of:");
 	for (size_t i = 0; i < NR_WORKLOADS; i++)
 		fprintf(stderr, " %s", workloads[i].name);
 	fputc('\n', stderr);

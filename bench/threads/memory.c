@@ -3,26 +3,24 @@
  * Memory of nr threads that wait, in KiB for each: resident memory and page tables of the process, and what the kernel
  * needs for a kernel thread: its stack, as the machine's own sum tells, where threads are the kernel's.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "threads.h"
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t cond = PTHREAD_COND_INITIALIZER, arrived = PTHREAD_COND_INITIALIZER;
-static long nr_here, nr_expected;
-static int is_over;
+static struct face_event all_here = FACE_EVENT_INIT, is_over = FACE_EVENT_INIT;
+static atomic_long nr_here;
+static long nr_expected;
 
-static void *body(void *arg)
+static face_ret body(void *arg)
 {
-	pthread_mutex_lock(&mutex);
-	if (++nr_here == nr_expected)
-		pthread_cond_signal(&arrived);
-	while (!is_over)
-		pthread_cond_wait(&cond, &mutex);
-	pthread_mutex_unlock(&mutex);
-	return arg;
+	(void)arg;
+	if (atomic_fetch_add(&nr_here, 1) + 1 == nr_expected)
+		face_event_set(&all_here);
+	face_event_wait(&is_over);
+	return 0;
 }
 
 static double kib(const char *file, const char *name)
@@ -49,7 +47,7 @@ static double sum(void)
 
 void bench_memory(long nr)
 {
-	pthread_t *threads = calloc((size_t)nr, sizeof(*threads));
+	struct face_thread *threads = calloc((size_t)nr, sizeof(*threads));
 	double before, after, cpu = bench_cpu_s();
 
 	if (!threads)
@@ -59,13 +57,10 @@ void bench_memory(long nr)
 	before = sum();
 	for (long i = 0; i < nr; i++)
 		threads[i] = bench_thread(body, NULL, 0);
-	pthread_mutex_lock(&mutex);
-	while (nr_here < nr)
-		pthread_cond_wait(&arrived, &mutex);
+	/* All have begun; a few of the last may not wait yet. */
+	face_event_wait(&all_here);
 	after = sum();
-	is_over = 1;
-	pthread_cond_broadcast(&cond);
-	pthread_mutex_unlock(&mutex);
+	face_event_set(&is_over);
 	for (long i = 0; i < nr; i++)
 		bench_join(threads[i]);
 	bench_print_one((after - before) / (double)nr, bench_cpu_s() - cpu);

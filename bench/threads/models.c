@@ -4,7 +4,6 @@
  * all of it. Waiting is a byte through a pipe and back, from a thread that sleeps for a millisecond first.
  */
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "threads.h"
@@ -22,28 +21,27 @@ struct pair {
 static uint64_t rounds;
 static int nr_waits;
 
-static void *compute(void *arg)
+static face_ret compute(void *arg)
 {
 	bench_spin(rounds);
-	return arg;
+	return 0;
 }
 
 /* Answers each byte a millisecond later. */
-static void *answer(void *arg)
+static face_ret answer(void *arg)
 {
-	const struct timespec ts = { .tv_nsec = WAIT_NS };
 	struct pair *p = arg;
 	char c;
 
 	while (read(p->to[0], &c, 1) == 1) {
-		(void)nanosleep(&ts, NULL);
+		face_sleep(WAIT_NS);
 		if (write(p->from[1], &c, 1) != 1)
 			break;
 	}
-	return NULL;
+	return 0;
 }
 
-static void *ask(void *arg)
+static face_ret ask(void *arg)
 {
 	struct pair *p = arg;
 	char c = 'x';
@@ -54,12 +52,12 @@ static void *ask(void *arg)
 			break;
 	}
 	(void)close(p->to[1]);
-	return NULL;
+	return 0;
 }
 
 void bench_compute(long nr)
 {
-	pthread_t *threads = calloc((size_t)nr, sizeof(*threads));
+	struct face_thread *threads = calloc((size_t)nr, sizeof(*threads));
 	double cpu;
 	int64_t began;
 
@@ -77,7 +75,7 @@ void bench_compute(long nr)
 static void ask_all(long nr)
 {
 	struct pair *pairs = calloc((size_t)nr, sizeof(*pairs));
-	pthread_t *threads = calloc(2 * (size_t)nr, sizeof(*threads));
+	struct face_thread *threads = calloc(2 * (size_t)nr, sizeof(*threads));
 	double cpu = bench_cpu_s();
 	int64_t began = bench_now_ns();
 

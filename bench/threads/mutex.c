@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One mutex, held for an instant, by nr threads as often as they can. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "threads.h"
@@ -10,19 +11,19 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile long count;
 static long uses;
 
-static void *body(void *arg)
+static face_ret body(void *arg)
 {
 	for (long i = 0; i < uses; i++) {
 		pthread_mutex_lock(&mutex);
 		count = count + 1;
 		pthread_mutex_unlock(&mutex);
 	}
-	return arg;
+	return 0;
 }
 
 void bench_mutex(long nr)
 {
-	pthread_t *threads = calloc((size_t)nr, sizeof(*threads));
+	struct face_thread *threads = calloc((size_t)nr, sizeof(*threads));
 	double cpu = bench_cpu_s();
 	int64_t began = bench_now_ns();
 

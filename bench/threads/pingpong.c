@@ -9,7 +9,7 @@ static struct token to_ping, to_pong;
 static struct histogram all;
 static long nr_trips;
 
-static void *ping(void *arg)
+static face_ret ping(void *arg)
 {
 	int64_t last = bench_now_ns();
 
@@ -23,22 +23,22 @@ static void *ping(void *arg)
 			last = now;
 		}
 	}
-	return arg;
+	return 0;
 }
 
-static void *pong(void *arg)
+static face_ret pong(void *arg)
 {
 	for (long i = 0; i < nr_trips; i++) {
 		token_take(&to_pong);
 		token_give(&to_ping);
 	}
-	return arg;
+	return 0;
 }
 
 static void play(long nr, bool is_cond)
 {
 	double cpu = bench_cpu_s();
-	pthread_t a, b;
+	struct face_thread a, b;
 	int64_t began;
 
 	nr_trips = nr;

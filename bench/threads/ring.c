@@ -5,7 +5,6 @@
  *
  * The clock starts when all wait at their depth, and stops before the first thread leaves.
  */
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -64,19 +63,19 @@ __attribute__((noinline)) static int dive(struct place *p, int depth)
 	return frame[0];
 }
 
-static void *body(void *arg)
+static face_ret body(void *arg)
 {
 	if (is_deep)
 		(void)dive(arg, FRAMES);
 	else
 		hand_on(arg);
-	return NULL;
+	return 0;
 }
 
 static void go_round(long nr)
 {
 	struct place *places = calloc((size_t)nr, sizeof(*places));
-	pthread_t *threads = calloc((size_t)nr, sizeof(*threads));
+	struct face_thread *threads = calloc((size_t)nr, sizeof(*threads));
 	const long hops = NR_ROUNDS * nr;
 	int64_t began;
 	double cpu;
@@ -91,7 +90,7 @@ static void go_round(long nr)
 		threads[i] = bench_thread(body, &places[i], STACK_BYTES);
 	}
 	while (atomic_load(&nr_ready) < nr)
-		(void)sched_yield();
+		face_yield();
 	cpu = bench_cpu_s();
 	began = bench_now_ns();
 	token_give(&places[0].token);

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nr threads that each sleep ten times for 1 to 10 ms: how long all of it takes, in milliseconds, and what it costs. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "threads.h"
 
 #define SLEEPS 10
 
-static void *body(void *arg)
+static face_ret body(void *arg)
 {
 	uint32_t seed = (uint32_t)(uintptr_t)arg * 2654435761u + 1;
 
 	for (int i = 0; i < SLEEPS; i++) {
-		struct timespec ts = { 0 };
-
 		seed = seed * 1664525u + 1013904223u;
-		ts.tv_nsec = 1000000 + (seed >> 8) % 9000000;
-		(void)nanosleep(&ts, NULL);
+		face_sleep(1000000 + (seed >> 8) % 9000000);
 	}
-	return NULL;
+	return 0;
 }
 
 void bench_sleepers(long nr)
 {
-	pthread_t *threads = calloc((size_t)nr, sizeof(*threads));
+	struct face_thread *threads = calloc((size_t)nr, sizeof(*threads));
 	double cpu = bench_cpu_s();
 	int64_t began = bench_now_ns();
 

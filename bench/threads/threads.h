@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The program of `weft bench threads` and `weft bench models`: one of plain pthreads that does one thing and says how long
- * it took. It knows nothing of weft.
+ * The programs of `weft bench threads` and `weft bench models`: each does one thing with threads and says how long it took.
+ * bench-threads is one of plain pthreads, which knows nothing of weft; bench-threads-native is linked with libweft. All that
+ * they differ in is face.h.
  *
  * Output: one line `result mean=... p50=... p99=... max=... cpu=...`, in the unit of the workload, cpu in seconds of the
  * measured part; and where the workload has a distribution to show, one line `distribution NS:SHARE ...`, the share of
@@ -12,11 +13,10 @@
 #ifndef BENCH_THREADS_H
 #define BENCH_THREADS_H
 
-#include <pthread.h>
-#include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "face.h"
 #include "histogram.h"
 
 /* nr: how many, as the comment says; else operations. */
@@ -51,7 +51,7 @@ void bench_print_distribution(const struct histogram *h);
 _Noreturn void bench_cannot(const char *what, int error);
 
 /* A thread, or bench_cannot(). bytes: of its stack; 0: as it comes. */
-pthread_t bench_thread(void *(*fn)(void *), void *arg, size_t stack_bytes);
-void bench_join(pthread_t thread);
+struct face_thread bench_thread(face_ret (*fn)(void *), void *arg, size_t stack_bytes);
+void bench_join(struct face_thread thread);
 
 #endif

@@ -8,12 +8,13 @@
 #define BENCH_TOKEN_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdbool.h>
+
+#include "threads.h"
 
 struct token {
 	bool is_cond;
-	sem_t sem;
+	struct face_sem sem;
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
 	int nr;
@@ -23,7 +24,8 @@ static inline void token_init(struct token *t, bool is_cond)
 {
 	t->is_cond = is_cond;
 	t->nr = 0;
-	sem_init(&t->sem, 0, 0);
+	if (face_sem_init(&t->sem) != 0)
+		bench_cannot("have memory", 12);
 	pthread_mutex_init(&t->mutex, NULL);
 	pthread_cond_init(&t->cond, NULL);
 }
@@ -31,7 +33,7 @@ static inline void token_init(struct token *t, bool is_cond)
 static inline void token_give(struct token *t)
 {
 	if (!t->is_cond) {
-		(void)sem_post(&t->sem);
+		face_sem_post(&t->sem);
 		return;
 	}
 	pthread_mutex_lock(&t->mutex);
@@ -43,8 +45,7 @@ static inline void token_give(struct token *t)
 static inline void token_take(struct token *t)
 {
 	if (!t->is_cond) {
-		while (sem_wait(&t->sem) < 0)
-			;
+		face_sem_wait(&t->sem);
 		return;
 	}
 	pthread_mutex_lock(&t->mutex);

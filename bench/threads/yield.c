@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Two threads that give way to each other all the time, which takes that they share a processor. Timed by the hundred: a look at the clock costs as much. */
-#include <sched.h>
-
 #include "threads.h"
 
 #define BATCH 100
@@ -9,13 +7,13 @@
 static struct histogram all;
 static long nr_yields;
 
-static void *body(void *arg)
+static face_ret body(void *arg)
 {
 	struct histogram *h = arg;
 	int64_t last = bench_now_ns();
 
 	for (long i = 0; i < nr_yields; i++) {
-		(void)sched_yield();
+		face_yield();
 		if (h && (i + 1) % BATCH == 0) {
 			int64_t now = bench_now_ns();
 
@@ -23,14 +21,14 @@ static void *body(void *arg)
 			last = now;
 		}
 	}
-	return NULL;
+	return 0;
 }
 
 void bench_yield(long nr)
 {
 	double cpu = bench_cpu_s();
 	int64_t began;
-	pthread_t a, b;
+	struct face_thread a, b;
 
 	nr_yields = nr;
 	began = bench_now_ns();

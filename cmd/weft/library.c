@@ -2,7 +2,7 @@
 /*
  * Finds libweft.so.0.
  *
- * Called by: run.c, checks.c. Invariant: what is returned can be preloaded. The dynamic loader itself only
+ * Called by: run.c, checks.c, bench/grid.c. Invariant: what is returned can be preloaded. The dynamic loader itself only
  * prints a warning about a preload that it cannot load, and then runs the program without it.
  */
 #include "library.h"

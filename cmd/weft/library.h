@@ -2,7 +2,7 @@
 /*
  * Where the library is that `weft run` preloads.
  *
- * Used by: run.c, checks.c.
+ * Used by: run.c, checks.c, bench/grid.c.
  */
 #ifndef WF_LIBRARY_H
 #define WF_LIBRARY_H

@@ -125,11 +125,11 @@ void wf_numbers_machine(char *out, size_t bytes)
 	wf_text_clean(out, bytes, text);
 }
 
-static int columns(void)
+int wf_numbers_columns(int fd)
 {
 	struct winsize size;
 
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 void wf_numbers_progress(int done, int total, const char *now)
@@ -149,7 +149,7 @@ void wf_numbers_progress(int done, int total, const char *now)
 	bar[BAR_COLUMNS] = '\0';
 	snprintf(line, sizeof(line), "[%s] %d of %d: %s", bar, done, total, now);
 	/* A line that wraps could not be taken away again. */
-	fprintf(stderr, "\r\033[K%.*s", columns() - 1, line);
+	fprintf(stderr, "\r\033[K%.*s", wf_numbers_columns(STDERR_FILENO) - 1, line);
 }
 
 void wf_numbers_progress_end(void)

@@ -26,6 +26,9 @@ const char *wf_numbers_text(char out[32], double value);
 /* "Linux 6.1.0, some processor, 2 CPUs". */
 void wf_numbers_machine(char *out, size_t bytes);
 
+/* How wide the terminal of a descriptor is; 80 where it is none. */
+int wf_numbers_columns(int fd);
+
 /*
  * Say on a terminal that `done` of `total` steps are over, and what comes now. Nothing is said in the first two
  * seconds, or where stderr is no terminal.

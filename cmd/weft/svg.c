@@ -35,7 +35,9 @@ void wf_svg_begin(FILE *out, int width, int height, const char *title)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
 		"<style>.l{text-anchor:end}.n{fill:#444;font-size:11px}.t{font-size:13px;"
-		"font-weight:bold}</style>\n"
+		"font-weight:bold}.g{stroke:#ddd}\n"
+		"@media screen and (prefers-color-scheme:dark){svg{fill:#e8e6e3}.bg{fill:#1b1a19}"
+		".n{fill:#b0aca6}.g{stroke:#444}}</style>\n"
 		"<title>",
 		width, height, width, height);
 	wf_svg_escaped(out, title);

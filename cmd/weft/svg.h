@@ -10,9 +10,13 @@
 #include <stdio.h>
 
 #define WF_SVG_COLOUR "#8a9bb0"
-#define WF_SVG_COLOUR_WEFT "#c2410c"
+#define WF_SVG_COLOUR_WEFT "#d9541e"
+#define WF_SVG_COLOUR_THIRD "#2a9d8f"
 
-/* A file of its own begins with the first; inside a page there is only the second. */
+/*
+ * A file of its own begins with the first; inside a page there is only the second. Classes of text: t, a title; n, a note;
+ * l, a label that ends at x; and of lines: g, a grid. Their colours are those of paper or of a dark screen.
+ */
 void wf_svg_prolog(FILE *out);
 void wf_svg_begin(FILE *out, int width, int height, const char *title);
 void wf_svg_end(FILE *out);

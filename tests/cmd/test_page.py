@@ -79,7 +79,7 @@ class Page(CommandTest):
         self.assertNotIn("@import", self.html)
         self.assertEqual(set(re.findall(r'"(https?://[^"]*)"', self.html)), {"http://www.w3.org/2000/svg"})
         text = " ".join(shape.text)
-        for words in ("Threading models", "8 threads compute", "1:N", "Thread-ring"):
+        for words in ("Threading models", "8 threads compute", "1:N", "M:N", "times", "Thread-ring"):
             self.assertIn(words, text)
 
     def measured(self, width, *args):

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "beside.h"
 #include "bench/bench.h"
 #include "cmd.h"
 #include "keeper.h"
+#include "library.h"
 #include "numbers.h"
 #include "svg.h"
 #include "text.h"
@@ -164,7 +166,7 @@ static void build_argv(const struct wf_grid_row *row, const struct wf_grid_side 
 	}
 	for (size_t i = 0; i < sizeof(row->command) / sizeof(row->command[0]) && row->command[i];
 	     i++)
-		out[nr++] = (char *)row->command[i];
+		out[nr++] = (char *)(i == 0 && side->program ? side->program : row->command[i]);
 	out[nr] = NULL;
 }
 
@@ -175,8 +177,30 @@ static void read_all(int fd, char *out, size_t bytes)
 	out[n > 0 ? n : 0] = '\0';
 }
 
-static void measure_cell(const struct wf_grid_row *row, const struct wf_grid_side *side,
-			 struct wf_grid_cell *cell)
+/* Weft is not always installed where the dynamic loader looks: a program that is linked with it is told. */
+static int start(const struct wf_grid *g, const struct wf_grid_side *side, struct wf_keeper *k,
+		 char **argv, int in, int out, int err)
+{
+	const char *before = getenv("LD_LIBRARY_PATH");
+	char *kept = before ? strdup(before) : NULL, *places = NULL;
+	int ret;
+
+	if (side->program && g->library_dir[0] &&
+	    asprintf(&places, "%s%s%s", g->library_dir, kept && *kept ? ":" : "",
+		     kept ? kept : "") > 0)
+		(void)setenv("LD_LIBRARY_PATH", places, 1);
+	ret = wf_keeper_start(k, argv, in, out, err);
+	if (places && kept)
+		(void)setenv("LD_LIBRARY_PATH", kept, 1);
+	else if (places)
+		(void)unsetenv("LD_LIBRARY_PATH");
+	free(places);
+	free(kept);
+	return ret;
+}
+
+static void measure_cell(const struct wf_grid *g, const struct wf_grid_row *row,
+			 const struct wf_grid_side *side, struct wf_grid_cell *cell)
 {
 	static char out_text[OUTPUT_BYTES], err_text[1024];
 	struct pollfd p = { .events = POLLIN };
@@ -187,7 +211,7 @@ static void measure_cell(const struct wf_grid_row *row, const struct wf_grid_sid
 	int out = memfd_create("stdout", MFD_CLOEXEC), err = memfd_create("stderr", MFD_CLOEXEC);
 
 	build_argv(row, side, argv);
-	if (in < 0 || out < 0 || err < 0 || wf_keeper_start(&keeper, argv, in, out, err) < 0) {
+	if (in < 0 || out < 0 || err < 0 || start(g, side, &keeper, argv, in, out, err) < 0) {
 		wrong(cell, true, "cannot be started: %s", strerror(errno));
 	} else {
 		p.fd = keeper.report;
@@ -209,7 +233,7 @@ static void measure_cell(const struct wf_grid_row *row, const struct wf_grid_sid
 
 bool wf_grid_measure(struct wf_grid *g)
 {
-	char now[160];
+	char now[160], why[PATH_MAX + 200];
 
 	g->cells = calloc((size_t)(g->nr_rows * g->nr_sides), sizeof(*g->cells));
 	if (!g->cells) {
@@ -217,6 +241,11 @@ bool wf_grid_measure(struct wf_grid *g)
 		return false;
 	}
 	wf_numbers_machine(g->machine, sizeof(g->machine));
+	strftime(g->date, sizeof(g->date), "%Y-%m-%d", localtime(&(time_t){ time(NULL) }));
+	if (wf_library_find(g->library_dir, why, sizeof(why)))
+		*strrchr(g->library_dir, '/') = '\0';
+	else
+		g->library_dir[0] = '\0';
 	for (int round = 0; round < g->nr_rounds; round++) {
 		for (int i = 0; i < g->nr_rows * g->nr_sides; i++) {
 			const struct wf_grid_row *row = &g->rows[i / g->nr_sides];
@@ -231,7 +260,7 @@ bool wf_grid_measure(struct wf_grid *g)
 			snprintf(now, sizeof(now), "%s, %s", row->label, g->sides[side].label);
 			wf_numbers_progress(round * g->nr_rows * g->nr_sides + i,
 					    g->nr_rounds * g->nr_rows * g->nr_sides, now);
-			measure_cell(row, &g->sides[side], cell);
+			measure_cell(g, row, &g->sides[side], cell);
 		}
 	}
 	wf_numbers_progress_end();

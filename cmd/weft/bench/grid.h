@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A grid of measurements: rows of workloads, and for each of them the sides on which it runs (natively, under weft). Each
+ * A grid of measurements: rows of workloads, and for each of them the sides on which it runs (natively, under weft, with libweft). Each
  * cell is a process of its own in each round, and the sides take turns.
  *
  * Used by: threads.c, threading.c, ring.c (which rows, which sides); grid_show.c (table, JSON), grid_svg.c (picture).
@@ -29,7 +29,7 @@ enum wf_grid_metric {
 struct wf_grid_row {
 	const char *name;         /* --only, JSON */
 	const char *label, *unit; /* table */
-	const char *command[8];   /* the program and its arguments */
+	const char *command[8];   /* the program and its arguments; see the side's program */
 	bool is_long;             /* in the last round only */
 	bool is_timed_outside;    /* the program says nothing: the row is its wall time in ms */
 };
@@ -37,7 +37,9 @@ struct wf_grid_row {
 struct wf_grid_side {
 	const char *name;       /* JSON */
 	const char *label;      /* table */
+	const char *colour;     /* picture; see svg.h */
 	const char *options[4]; /* of weft run; the first is NULL: natively */
+	const char *program;    /* instead of the row's, linked with libweft; NULL: the row's */
 };
 
 struct wf_grid_cell {
@@ -62,7 +64,9 @@ struct wf_grid {
 	bool is_json;
 	const char *svg;
 	/* results */
-	char machine[200];
+	char machine[200], date[16];
+	char library_dir
+		[PATH_MAX]; /* libweft's, for the programs that are linked with it; "": not known */
 	struct wf_grid_cell *cells; /* by row, then by side */
 };
 

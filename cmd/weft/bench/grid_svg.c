@@ -22,13 +22,6 @@
 #define BAR_HEIGHT 12
 #define ROW_GAP 10
 
-static const char *colour(const struct wf_grid *g, int side)
-{
-	return g->sides[side].options[0]
-		       ? (side == g->nr_sides - 1 ? WF_SVG_COLOUR_WEFT : "#d6a77a")
-		       : WF_SVG_COLOUR;
-}
-
 /* The first row that has a distribution on any side, or -1. */
 static int row_with_distribution(const struct wf_grid *g)
 {
@@ -63,15 +56,14 @@ static void draw_axes(FILE *out, double y, double from, double to)
 	for (int i = 0; i <= 4; i++) {
 		double at = y + PLOT_HEIGHT - i * PLOT_HEIGHT / 4.0;
 
-		fprintf(out, "<path d=\"M%d %.1fh%d\" stroke=\"#ddd\"/>\n", PLOT_LEFT, at,
-			PLOT_WIDTH);
+		fprintf(out, "<path d=\"M%d %.1fh%d\" class=\"g\"/>\n", PLOT_LEFT, at, PLOT_WIDTH);
 		snprintf(text, sizeof(text), "%d %%", i * 25);
 		wf_svg_text(out, PLOT_LEFT - 6, at + 4, "class=\"l\"", text);
 	}
 	for (double ns = from; ns <= to * 1.001; ns *= 10) {
 		double at = x_of(ns, from, to);
 
-		fprintf(out, "<path d=\"M%.1f %.1fv%d\" stroke=\"#ddd\"/>\n", at, y, PLOT_HEIGHT);
+		fprintf(out, "<path d=\"M%.1f %.1fv%d\" class=\"g\"/>\n", at, y, PLOT_HEIGHT);
 		put_time(text, ns);
 		wf_svg_text(out, at, y + PLOT_HEIGHT + 16, "text-anchor=\"middle\" class=\"n\"",
 			    text);
@@ -116,13 +108,15 @@ static double draw_distribution(const struct wf_grid *g, FILE *out, int row, dou
 
 		if (cell->nr_points < 2)
 			continue;
-		draw_curve(out, cell, colour(g, side), y, from, to);
+		draw_curve(out, cell, g->sides[side].colour, y, from, to);
 		put_time(p50, wf_grid_value(g, row, side, WF_GRID_P50));
 		put_time(p99, wf_grid_value(g, row, side, WF_GRID_P99));
 		snprintf(text, sizeof(text), "%s: p50 %s, p99 %s", g->sides[side].label, p50, p99);
 		fprintf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n",
-			LEGEND_LEFT, y + PLOT_HEIGHT - 54 + 18 * line, colour(g, side));
-		wf_svg_text(out, LEGEND_LEFT + 18, y + PLOT_HEIGHT - 44 + 18 * line++,
+			LEGEND_LEFT, y + PLOT_HEIGHT - 18 * (g->nr_sides + 1) + 18 * line,
+			g->sides[side].colour);
+		wf_svg_text(out, LEGEND_LEFT + 18,
+			    y + PLOT_HEIGHT - 18 * (g->nr_sides + 1) + 10 + 18 * line++,
 			    "class=\"n\"", text);
 	}
 	return y + PLOT_HEIGHT + 48;
@@ -157,7 +151,7 @@ static void draw_bars(const struct wf_grid *g, FILE *out, int row, double y)
 		if (v > 0)
 			fprintf(out,
 				"<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
-				LABEL_WIDTH, y, width, BAR_HEIGHT, colour(g, side));
+				LABEL_WIDTH, y, width, BAR_HEIGHT, g->sides[side].colour);
 		snprintf(text, sizeof(text), "%s %s", wf_numbers_text(number, v),
 			 v > 0 ? g->sides[side].label : wf_grid_at(g, row, side)->why_not);
 		wf_svg_text(out, LABEL_WIDTH + 6 + (v > 0 ? width : 0), y + BAR_HEIGHT - 2,
@@ -175,8 +169,8 @@ void wf_grid_svg(const struct wf_grid *g, FILE *out)
 		nr += wf_grid_has_row(g, row);
 	height = (int)(HEAD + (row_of_curve >= 0 ? PLOT_HEIGHT + 64 : 0) + 40 + nr * row_height(g));
 	wf_svg_begin(out, WIDTH, height, g->title);
-	snprintf(text, sizeof(text), "%s; medians of %d round%s in turn", g->machine, g->nr_rounds,
-		 g->nr_rounds == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%s, %s; medians of %d round%s in turn", g->machine, g->date,
+		 g->nr_rounds, g->nr_rounds == 1 ? "" : "s");
 	wf_svg_text(out, 16, 46, "class=\"n\"", text);
 	y += 12;
 	if (row_of_curve >= 0)

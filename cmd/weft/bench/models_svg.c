@@ -120,7 +120,7 @@ static void draw_panel(const struct wf_models *m, FILE *out, const struct panel 
 		else
 			draw_bar(out, row, p, x, y, max);
 	}
-	fprintf(out, "<path d=\"M%.1f %.1fv%d\" stroke=\"#444\"/>\n", x,
+	fprintf(out, "<path d=\"M%.1f %.1fv%d\" stroke=\"#888\"/>\n", x,
 		y - m->nr_models * LINE_HEIGHT - 4, m->nr_models * LINE_HEIGHT);
 }
 

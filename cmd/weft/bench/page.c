@@ -30,7 +30,7 @@ static const char style[] =
 	"font-variant-numeric:tabular-nums}\n"
 	"th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right;"
 	"white-space:nowrap}\n"
-	"th:first-child,td:first-child{text-align:left}th.group{text-align:center}\n"
+	"th:first-child,td:first-child{text-align:left}th.row{padding-top:.8rem;white-space:normal}\n"
 	".weft{color:var(--weft);font-weight:bold}.why{white-space:normal;text-align:left;"
 	"color:var(--soft)}\n"
 	"figure{margin:1.5rem 0;overflow-x:auto}svg{width:100%;min-width:44rem;height:auto;"
@@ -88,75 +88,63 @@ static bool has_values(const struct wf_grid *g, enum wf_grid_metric metric)
 	return false;
 }
 
-static void grid_head(const struct wf_grid *g, FILE *out, const enum wf_grid_metric *metrics,
-		      int nr)
-{
-	static const char *const names[] = { "mean", "p50", "p99", "max", "CPU s" };
-
-	fputs("<thead><tr><th></th>", out);
-	for (int side = 0; side < g->nr_sides; side++) {
-		fprintf(out, "<th class=\"group\" colspan=\"%d\">", nr);
-		wf_svg_escaped(out, g->sides[side].label);
-		fputs("</th>", out);
-	}
-	fputs("<th></th></tr>\n<tr><th></th>", out);
-	for (int i = 0; i < g->nr_sides * nr; i++)
-		fprintf(out, "<th>%s</th>", names[metrics[i % nr]]);
-	fputs("<th>times</th></tr></thead>\n", out);
-}
-
+/* A row is as many lines as there are sides: side by side they would be wider than any screen. */
 static void grid_row(const struct wf_grid *g, FILE *out, int row,
 		     const enum wf_grid_metric *metrics, int nr)
 {
-	fputs("<tr><td>", out);
+	double first = wf_grid_value(g, row, 0, WF_GRID_MEAN);
+
+	fprintf(out, "<tbody><tr><th class=\"row\" colspan=\"%d\">", nr + 2);
 	wf_svg_escaped(out, g->rows[row].label);
-	fprintf(out, ", %s</td>", g->rows[row].unit);
+	fprintf(out, ", %s</th></tr>\n", g->rows[row].unit);
 	for (int side = 0; side < g->nr_sides; side++) {
 		const struct wf_grid_cell *cell = wf_grid_at(g, row, side);
 
+		fputs("<tr><td>", out);
+		wf_svg_escaped(out, g->sides[side].label);
+		fputs("</td>", out);
 		if (cell->nr_samples == 0) {
-			fprintf(out, "<td class=\"why\" colspan=\"%d\">", nr);
+			fprintf(out, "<td class=\"why\" colspan=\"%d\">", nr + 1);
 			wf_svg_escaped(out, cell->why_not);
-			fputs("</td>", out);
+			fputs("</td></tr>\n", out);
 			continue;
 		}
 		for (int i = 0; i < nr; i++)
 			put_number(out, wf_grid_value(g, row, side, metrics[i]), "");
+		if (side > 0)
+			put_number(out, first / wf_grid_value(g, row, side, WF_GRID_MEAN), "weft");
+		else
+			fputs("<td></td>", out);
+		fputs("</tr>\n", out);
 	}
-	put_number(out,
-		   wf_grid_value(g, row, 0, WF_GRID_MEAN) /
-			   wf_grid_value(g, row, g->nr_sides - 1, WF_GRID_MEAN),
-		   "weft");
-	fputs("</tr>\n", out);
+	fputs("</tbody>\n", out);
 }
 
 static void put_grid(const struct wf_grid *g, FILE *out, const char *what)
 {
 	static const enum wf_grid_metric all[] = { WF_GRID_MEAN, WF_GRID_P50, WF_GRID_P99,
 						   WF_GRID_MAX, WF_GRID_CPU };
+	static const char *const names[] = { "mean", "p50", "p99", "max", "CPU s" };
 	enum wf_grid_metric metrics[WF_GRID_NR_METRICS];
 	int nr = 0;
 
-	/* With three sides the percentiles would make the table wider than any screen. */
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		bool is_percentile = all[i] != WF_GRID_MEAN && all[i] != WF_GRID_CPU;
-
-		if (has_values(g, all[i]) && (is_percentile ? g->nr_sides <= 2 : true) &&
-		    (all[i] != WF_GRID_CPU || g->nr_sides > 2))
+		if (has_values(g, all[i]))
 			metrics[nr++] = all[i];
 	}
 	put_paragraph(out, "h2", g->title);
 	put_paragraph(out, "p", what);
 	fputs("<figure>\n", out);
 	wf_grid_svg(g, out);
-	fputs("</figure>\n<div class=\"scroll\"><table>\n", out);
-	grid_head(g, out, metrics, nr);
-	fputs("<tbody>\n", out);
+	fputs("</figure>\n<div class=\"scroll\"><table>\n<thead><tr><th></th>", out);
+	for (int i = 0; i < nr; i++)
+		fprintf(out, "<th>%s</th>", names[metrics[i]]);
+	fputs("<th>times</th></tr></thead>\n", out);
 	for (int row = 0; row < g->nr_rows; row++) {
 		if (wf_grid_has_row(g, row))
 			grid_row(g, out, row, metrics, nr);
 	}
-	fputs("</tbody></table></div>\n", out);
+	fputs("</table></div>\n", out);
 }
 
 /* --- the I/O models --- */
@@ -224,8 +212,9 @@ static void put_page(const struct page *p, FILE *out)
 	if (p->has[THREADS])
 		put_grid(
 			&p->threads, out,
-			"One program of plain pthreads, natively and under weft run. NPTL is the C "
-			"library's own way, a kernel thread for each.");
+			"One program of plain pthreads, natively and under weft run, and the same with "
+			"the functions of libweft, which it is linked with. NPTL is the C library's own "
+			"way, a kernel thread for each.");
 	if (p->has[MODELS])
 		put_grid(
 			&p->threading, out,

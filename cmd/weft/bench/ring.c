@@ -13,6 +13,7 @@
 
 #include "cmd.h"
 #include "program.h"
+#include "svg.h"
 
 #define HOPS "50000"
 #define NR_ROWS 2
@@ -89,8 +90,8 @@ static int check_rows(struct wf_grid *g)
 bool wf_bench_ring_grid(struct wf_grid *out)
 {
 	static const struct wf_grid_side sides[] = {
-		{ "native", "NPTL", { NULL } },
-		{ "weft", "weft", { "--model", "M:N" } },
+		{ "native", "NPTL", WF_SVG_COLOUR, { NULL }, NULL },
+		{ "weft", "weft run", WF_SVG_COLOUR_WEFT, { "--model", "M:N" }, NULL },
 	};
 
 	*out = (struct wf_grid){ .benchmark = "ring",

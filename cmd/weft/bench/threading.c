@@ -6,15 +6,16 @@
 #include "bench/bench.h"
 #include "bench/grid.h"
 #include "cmd.h"
+#include "svg.h"
 
 #define HELPER "bench-threads"
 
 bool wf_bench_threading_grid(struct wf_grid *out)
 {
 	static const struct wf_grid_side sides[] = {
-		{ "1:1", "1:1, NPTL", { NULL } },
-		{ "1:N", "1:N", { "--model", "1:N" } },
-		{ "M:N", "M:N, weft", { "--model", "M:N" } },
+		{ "1:1", "1:1, NPTL", WF_SVG_COLOUR, { NULL }, NULL },
+		{ "1:N", "1:N", WF_SVG_COLOUR_THIRD, { "--model", "1:N" }, NULL },
+		{ "M:N", "M:N, weft", WF_SVG_COLOUR_WEFT, { "--model", "M:N" }, NULL },
 	};
 	static char program[PATH_MAX];
 	static struct wf_grid_row rows[] = {

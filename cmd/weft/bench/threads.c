@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `weft bench threads`: what threads do, natively and under weft. Called by: bench.c. */
+/* `weft bench threads`: what threads do, natively, under weft, and on libweft's own functions. Called by: bench.c. */
 #include "bench/bench.h"
 #include "bench/grid.h"
 #include "cmd.h"
-
-#define HELPER "bench-threads"
+#include "svg.h"
 
 bool wf_bench_threads_grid(struct wf_grid *out)
 {
+	static char program[PATH_MAX], linked[PATH_MAX];
 	static const struct wf_grid_side sides[] = {
-		{ "native", "NPTL", { NULL } },
-		{ "weft", "weft", { "--model", "M:N" } },
+		{ "native", "NPTL", WF_SVG_COLOUR, { NULL }, NULL },
+		{ "weft", "weft run", WF_SVG_COLOUR_WEFT, { "--model", "M:N" }, NULL },
+		{ "libweft", "libweft", WF_SVG_COLOUR_THIRD, { NULL }, linked },
 	};
-	static char program[PATH_MAX];
 	static struct wf_grid_row rows[] = {
 		{ "create", "create, run, destroy", "ns", { program, "create" } },
 		{ "create-many", "10,000 threads at once, each", "ns", { program, "create-many" } },
@@ -41,13 +41,14 @@ bool wf_bench_threads_grid(struct wf_grid *out)
 	};
 
 	*out = (struct wf_grid){ .benchmark = "threads",
-				 .title = "Threads, NPTL and weft",
+				 .title = "Threads: NPTL, weft run, libweft",
 				 .rows = rows,
 				 .nr_rows = sizeof(rows) / sizeof(rows[0]),
 				 .sides = sides,
-				 .nr_sides = 2,
+				 .nr_sides = 3,
 				 .nr_rounds = 3 };
-	return wf_grid_find(HELPER, program);
+	return wf_grid_find("bench-threads", program) &&
+	       wf_grid_find("bench-threads-native", linked);
 }
 
 int wf_bench_threads_main(int argc, char **argv)
