@@ -14,6 +14,8 @@ static struct {
 	struct wf_spin lock;
 	struct weft_thread *first;
 	uint32_t nr;
+	uint32_t
+		nr_waiting; /* (a) those that have ended and nobody joins yet: they have stacks, too */
 } resting[WF_SHELL_CLASSES];
 
 static void order(struct weft_thread *t, enum wf_thread_order what)
@@ -53,7 +55,7 @@ struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class)
 	t = resting[shell_class].first;
 	if (t) {
 		resting[shell_class].first = t->next;
-		resting[shell_class].nr--;
+		wf_store_hint(&resting[shell_class].nr, resting[shell_class].nr - 1);
 	}
 	wf_spin_unlock(&resting[shell_class].lock);
 	if (t)
@@ -74,6 +76,10 @@ void wf_shell_give(struct wf_thread *self, struct weft_thread *t)
 	bool rests;
 
 	wf_self_enter(self);
+	/* In a fork child there may be one that its parent has counted. */
+	if (t->is_waiting && wf_load_relaxed(&resting[i].nr_waiting))
+		(void)wf_fetch_sub(&resting[i].nr_waiting, 1);
+	t->is_waiting = false;
 	wf_store_release(&t->state, WF_USE_FREE);
 	/* Before the look at the flag: pairs with the other order in end_main(). */
 	if (!wf_load_relaxed(&lx_config.on_main_end))
@@ -84,7 +90,7 @@ void wf_shell_give(struct wf_thread *self, struct weft_thread *t)
 	if (rests) {
 		t->next = resting[i].first;
 		wf_store_hint(&resting[i].first, t);
-		resting[i].nr++;
+		wf_store_hint(&resting[i].nr, resting[i].nr + 1);
 	}
 	wf_spin_unlock(&resting[i].lock);
 	if (!rests)
@@ -92,12 +98,33 @@ void wf_shell_give(struct wf_thread *self, struct weft_thread *t)
 	wf_self_leave(self);
 }
 
-bool wf_shell_may_rest(struct wf_thread *self)
+/*
+ * One that nobody waits for keeps its stack until somebody joins, and may be told to end then: to wake it up for that costs more
+ * than to end now.
+ */
+static bool has_room(struct weft_thread *t)
+{
+	const int i = t->shell_class;
+	bool is_awaited;
+
+	wf_spin_lock(&t->lock);
+	is_awaited = t->joins || t->is_detached;
+	wf_spin_unlock(&t->lock);
+	if (is_awaited)
+		return true;
+	if (wf_load_hint(&resting[i].nr) + wf_load_relaxed(&resting[i].nr_waiting) >= MOST_RESTING)
+		return false;
+	(void)wf_fetch_add(&resting[i].nr_waiting, 1);
+	t->is_waiting = true;
+	return true;
+}
+
+bool wf_shell_may_rest(struct wf_thread *self, struct weft_thread *t)
 {
 	bool may;
 
 	wf_self_enter(self);
-	may = lx_shell_is_plain(lx_of(self));
+	may = lx_shell_is_plain(lx_of(self)) && has_room(t);
 	if (may)
 		lx_shell_rest(lx_of(self));
 	wf_self_leave(self);
@@ -202,5 +229,6 @@ void wf_shell_forget(void)
 		resting[i].lock = (struct wf_spin){ 0 };
 		resting[i].first = NULL;
 		resting[i].nr = 0;
+		resting[i].nr_waiting = 0;
 	}
 }

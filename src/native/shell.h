@@ -22,8 +22,8 @@ void wf_shell_start(struct wf_thread *self, struct weft_thread *t);
 /* Nobody knows it any more: it rests, or ends. */
 void wf_shell_give(struct wf_thread *self, struct weft_thread *t);
 
-/* Of the shell itself. False: its function has left something that the next one would find. */
-bool wf_shell_may_rest(struct wf_thread *self);
+/* Of the shell itself. False: its function has left something that the next one would find; or enough of them rest. */
+bool wf_shell_may_rest(struct wf_thread *self, struct weft_thread *t);
 /* True: it is a new thread. False: it is to end. */
 WF_PARKS bool wf_shell_rest(struct wf_thread *self, struct weft_thread *t);
 

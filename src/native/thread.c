@@ -189,7 +189,7 @@ static WF_FACE_CODE bool goes_on(struct weft_thread *t)
 		return false;
 	if (!(t->flags & WEFT_THREAD_POOLED) && !wf_fresh_reset())
 		return false;
-	may = wf_shell_may_rest(self);
+	may = wf_shell_may_rest(self, t);
 	wf_face_leave(self);
 	if (!may)
 		return false;
@@ -334,6 +334,7 @@ static WF_FACE_CODE weft_thread *set_up(struct weft_thread *t, weft_fn *fn, void
 	t->is_cancelled = 0;
 	t->is_joined = 0;
 	t->is_detached = is_detached;
+	t->is_waiting = false;
 	t->has_sleeper = false;
 	t->joins = NULL;
 	t->order = WF_ORDER_NONE;

@@ -49,7 +49,8 @@ struct weft_thread {
 	uint32_t nr_cancelling; /* (a) those that may have read root, and use it */
 	uint32_t is_joined;     /* (a) somebody is at it; taken by an exchange */
 	struct wf_spin lock;
-	bool is_detached;        /* (c) */
+	bool is_detached; /* (c) */
+	bool is_waiting; /* (p) of a use: it counts among those that rest until somebody joins; see shell.c */
 	bool has_sleeper;        /* (q) a kernel thread that is not weft's sleeps on the state */
 	struct wf_thread *joins; /* (q) parked until the state changes */
 	struct wf_thread
