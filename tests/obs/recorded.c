@@ -5,8 +5,8 @@
  * Usage: recorded [ROUNDS]
  *
  * Two threads pass a semaphore ROUNDS times, three compute for BUSY_MS, one sleeps in a call that holds its kernel thread,
- * one is bound by its affinity. Then it says "ready" and does what it is told, a line each: "go" is once more, "deadlock",
- * "crash", "exec". At the end of its input it ends.
+ * one is bound by its affinity. Then it says "ready" and does what it is told, a line each: "go" is once more, "stay" has
+ * three threads compute that do not end afterwards, "deadlock", "crash", "exec". At the end of its input it ends.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #define BUSY_MS 60
 
 static int rounds = 100;
-static sem_t there, back, about;
+static sem_t there, back, about, never;
 static pthread_mutex_t locks[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
 static pthread_barrier_t both;
 static char lock_file[] = "/tmp/recorded-XXXXXX";
@@ -59,11 +59,34 @@ static long now_ms(void)
 static void *compute(void *arg)
 {
 	long until = now_ms() + BUSY_MS;
+	struct timespec cpu;
 
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu); /* from then on times are counted exactly */
 	while (now_ms() < until)
 		for (volatile int i = 0; i < 10000; i++)
 			;
 	return arg;
+}
+
+static void *compute_and_stay(void *arg)
+{
+	compute(arg);
+	sem_post(&about);
+	while (sem_wait(&never))
+		;
+	return arg;
+}
+
+static void stay(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&t, NULL, compute_and_stay, NULL))
+			_exit(3);
+	for (int i = 0; i < 3; i++)
+		while (sem_wait(&about))
+			;
 }
 
 /* A wait in the kernel, of which the runtime knows nothing but the call. */
@@ -153,12 +176,15 @@ int main(int argc, char **argv)
 	sem_init(&there, 0, 0);
 	sem_init(&back, 0, 0);
 	sem_init(&about, 0, 0);
+	sem_init(&never, 0, 0);
 	pthread_barrier_init(&both, NULL, 2);
 	work();
 	say("ready");
 	while (fgets(line, sizeof(line), stdin)) {
 		if (strcmp(line, "go\n") == 0)
 			work();
+		else if (strcmp(line, "stay\n") == 0)
+			stay();
 		else if (strcmp(line, "crash\n") == 0)
 			raise(SIGSEGV);
 		else if (strcmp(line, "exec\n") == 0)

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import time
 
 import obstest
@@ -100,9 +102,10 @@ class Metrics(Look):
     def parsed(self, text):
         """Values by series, after a look at the form of it all."""
         lines = text.split("\n")
-        self.assertEqual(lines[-2:], ["# EOF", ""])
+        self.assertEqual(lines.pop(), "")
+        is_open = lines[-1] == "# EOF"
         values, types = {}, {}
-        for line in lines[:-2]:
+        for line in lines[:-1] if is_open else lines:
             if line.startswith("# TYPE "):
                 name, kind = line.split()[2:]
                 self.assertNotIn(name, types)
@@ -111,7 +114,8 @@ class Metrics(Look):
                 series, value = line.rsplit(" ", 1)
                 family = series.partition("{")[0]
                 suffix = {"counter": "_total", "info": "_info", "gauge": ""}[types[name]]
-                self.assertEqual(family, name + suffix)
+                self.assertEqual(family, name + (suffix if is_open else ""))
+                self.assertTrue(is_open or types[name] != "info")
                 self.assertNotIn(series, values)
                 values[series] = float(value)
         return values
@@ -210,6 +214,8 @@ class Metrics(Look):
             time.sleep(0.01)
         with open(file, encoding="utf-8") as f:
             self.parsed(f.read())
+            f.seek(0)
+            self.assertNotIn("# EOF", f.read())  # node_exporter knows the older format only
         v.close()
         self.assertEqual(writer.wait(obstest.LIMIT_S), 3)
         self.assertEqual(os.listdir(os.path.dirname(file)), [])
@@ -234,7 +240,7 @@ class Metrics(Look):
     def test_a_server_answers_also_after_hostile_clients(self):
         v = self.victim()
         server, port = self.served(v.pid)
-        page = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+        page = b"GET /metrics HTTP/1.1\r\nHost: x\r\naccept: application/openmetrics-text;version=1.0.0,*/*\r\n\r\n"
         with socket.create_connection(("127.0.0.1", port)) as silent:
             silent.sendall(b"GET /met")
             head, body = self.ask(port, page)  # once the silent one's time is over
@@ -242,6 +248,12 @@ class Metrics(Look):
         self.assertTrue(head.startswith("HTTP/1.1 200 "), head)
         self.assertIn("application/openmetrics-text", head)
         self.parsed(body)
+        self.assertTrue(body.endswith("\n# EOF\n"))
+        for others in (b"", b"Accept: */*\r\n", b"X: \r\nUser-Agent: application/openmetrics-text\r\nAccept: text/plain\r\n"):
+            head, body = self.ask(port, b"GET /metrics HTTP/1.1\r\n" + others + b"\r\n")
+            self.assertIn("text/plain; version=0.0.4", head)
+            self.parsed(body)
+            self.assertNotIn("# EOF", body)
         self.assertTrue(self.ask(port, b"GET / HTTP/1.1\r\n\r\n")[0].startswith("HTTP/1.1 404 "))
         self.assertTrue(self.ask(port, b"PUT /metrics HTTP/1.1\r\n\r\n")[0].startswith("HTTP/1.1 405 "))
         try:
@@ -253,8 +265,31 @@ class Metrics(Look):
         v.close()
         self.assertEqual(server.wait(obstest.LIMIT_S), 3)
 
+    def test_a_thread_that_finds_no_worker_is_told(self):
+        """Two threads compute on one worker; when the process is stopped, one of them is ready for ever."""
+        v = self.victim(workers=1)
+        _, port = self.served(v.pid)
+
+        def oldest():
+            return self.parsed(self.ask(port, b"GET /metrics HTTP/1.1\r\n\r\n")[1])["weft_oldest_ready_seconds"]
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while not oldest() and time.monotonic() < deadline:
+            pass
+        v.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, v.pid, os.WSTOPPED | os.WNOWAIT)
+        before = oldest()
+        began = time.monotonic()
+        self.assertGreater(before, 0)
+        time.sleep(0.2)
+        passed = time.monotonic() - began
+        self.assertGreaterEqual(oldest(), passed)
+        v.process.send_signal(signal.SIGCONT)
+        self.assert_goes_on(v)
+
     def test_bad_arguments_get_one_line(self):
         self.assert_refused(weft("metrics"), "which process?")
+        self.assert_refused(weft("metrics", "-f", "xml", os.getpid()), "-f takes openmetrics or text", "'xml'")
+        self.assert_refused(weft("metrics", "-f", "text", "--listen", "0", os.getpid()), "-f goes without --listen")
         self.assert_refused(weft("metrics", "1", "2"), "one process")
         self.assert_refused(weft("metrics", os.getpid()), "runs without weft")
         self.assert_refused(weft("metrics", "--every", "0", "-o", "x", os.getpid()), "--every", "'0'")
@@ -302,6 +337,21 @@ class Top(Look):
         self.assertIn("!! deadlock", text)
         self.assertIn(f'held by thread {v.pid} "', text)
         self.assertIn("more", weft("top", "-d", "0.01", "--limit", "3", v.pid).stdout.splitlines()[-1])
+
+    def test_shares_are_of_the_time(self):
+        """Two threads compute on one worker: each runs for a half, and is ready for the other one."""
+        v = self.victim(workers=1)
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while time.monotonic() < deadline:
+            look = self.looks("-d", "1", v.pid)[0]
+            busy = [t for t in look["threads"] if t["name"] in obstest.BUSY]
+            for t in look["threads"]:
+                self.assertAlmostEqual(t["run_percent"] + t["ready_percent"] + t["wait_percent"], 100, 3)
+                if t["name"] not in obstest.BUSY:
+                    self.assertEqual(t["wait_percent"], 100, t)
+            if all(20 < t["run_percent"] < 80 and t["wait_percent"] == 0 for t in busy):
+                break
+        self.assertAlmostEqual(sum(t["run_percent"] for t in busy), 100, delta=15)
 
     def test_figures_grow_from_look_to_look(self):
         v = self.victim()
@@ -352,4 +402,4 @@ class Names(Look):
 
 
 if __name__ == "__main__":
-    obstest.main()
+    obstest.main(only=sys.argv[1:])

@@ -203,7 +203,8 @@ class PageTest(unittest.TestCase):
         p = self.page("-d", "0.1", v.pid, rows=50, columns=200, cwd=d.name)
         text = p.until(["ticks", "owner", "WAITS FOR", f" {v.pid}  up", "7 threads"])
         self.assertRegex(text, r"held by thread \d+ \"owner\"")
-        p.until(lambda t: re.search(r"ticks +\w+ +\d+\.\d +[1-9]", t), "switches of ticks")
+        p.until(lambda t: re.search(r"ticks +\w+ +\d+\.\d +\d+ +\d+ +\d+ +[1-9]", t), "switches of ticks")
+        p.until(lambda t: re.search(r"ticks +\w+ +\d+\.\d +\d+ +\d+ +(9\d|100) ", t), "the share of its time that it waits")
         p.press("g", "THREADS STATE", "LONGEST")
         self.assertRegex(p.until(["sleep"]), r"\n +2 parked +[\d.]+ s \d+ .*mutex 0x")
         self.assertRegex(p.press("l", "HELD BY"), r"\n +2 +[\d.]+ s 0x[0-9a-f]+ +\d+ owner +parked: futex")
@@ -304,7 +305,9 @@ class PageTest(unittest.TestCase):
             p.size(rows, columns)
             p.until(lambda t, rows=rows: not p.screen.is_stale and t.strip() and (rows < 5 or "TID" in t), f"a page of {rows}x{columns}")
             p.press("gl?qw/x\x1bt")
-        p.until(["WAITS FOR", "ticks", "? help"])
+        self.assertIn(" RUN  RDY WAIT ", p.until(["WAITS FOR", "ticks", "? help"]))
+        p.size(30, 99)
+        self.assertNotIn(" RDY ", p.until(lambda t: not p.screen.is_stale and "WAITS FOR" in t and "ticks" in t, "99 columns"))
 
     def test_only_what_changed_is_written(self):
         v = self.victim()
@@ -432,7 +435,7 @@ class ManyTest(PageTest):
         figures = set()
 
         def is_renewed(text):
-            figures.update(re.findall(r"ticks +\w+ +\d+\.\d +([1-9]\d*)", text))
+            figures.update(re.findall(r"ticks +\w+ +\d+\.\d +\d+ +\d+ +\d+ +([1-9]\d*)", text))
             return len(figures) > 2
         p.until(is_renewed, "new figures of a thread that a part of the looks is at")
         p.press("\x1b")

@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 
 import check_trace
@@ -147,6 +148,77 @@ class Snapshots(RecordTest):
         self.assertGreaterEqual(len(busy), 3)
         for tid, seconds in busy.items():
             self.assertLess(abs(trace.run_ns.get(tid, 0) / 1e9 - seconds), 0.01 * seconds + 0.001, (tid, ran, trace.run_ns))
+
+    def top(self, pid):
+        done = weft("top", "--json", "-d", "0.01", pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def quiet(self, pid):
+        """Its counters, once they stand still."""
+        before, deadline = None, time.monotonic() + obstest.LIMIT_S
+        while time.monotonic() < deadline:
+            look = self.top(pid)
+            if look["total"] == before:
+                return look
+            before = look["total"]
+        self.fail("it does not become quiet")
+
+    def test_rings_counters_and_metrics_say_the_same(self):
+        p = self.start("--record=1M,calls")
+        self.ask(p, "stay")
+        look = self.quiet(p.pid)
+        events, _, said = self.both(p.pid)
+        count = {}
+        for e in events:
+            nr = int(re.match(r"of (\d+)", e[4])[1]) if e[3] == "steal" else 1
+            count[e[3]] = count.get(e[3], 0) + nr
+        for name, event in (("switches", "run"), ("parks", "park"), ("steals", "steal"), ("handoffs", "handoff"),
+                            ("preemptions", "preempt"), ("idle_sleeps", "idle")):
+            self.assertEqual(look["total"][name], count.get(event, 0), (name, look["total"], count))
+        runs = {}
+        for e in events:
+            if e[3] == "run":
+                tid = int(re.match(r"of thread (\d+)", e[4])[1])
+                runs[tid] = runs.get(tid, 0) + 1
+        self.assertEqual(len(look["threads"]), 4)
+        for t in look["threads"]:
+            self.assertEqual(t["switches"], runs[t["tid"]], t)
+        metrics = weft("metrics", p.pid).stdout
+        self.assertIn(f"\nweft_trace_events_total {said[4]}\n", metrics)
+        self.assertIn("\nweft_trace_lost_total 0\n", metrics)
+        self.assertIn(f"\nweft_switches_total {count['run']}\n", metrics)
+
+    def test_what_rings_lost_is_counted(self):
+        p = self.start("--record=4K", rounds=2000)
+        self.quiet(p.pid)
+        metrics = weft("metrics", p.pid).stdout
+        figures = {name: int(n) for name, n in re.findall(r"^weft_trace_(\w+)_total (\d+)", metrics, re.M)}
+        # 128 are in each ring that is full, and a carrier's is.
+        self.assertGreater(figures["lost"], 1000)
+        self.assertGreaterEqual(figures["events"] - figures["lost"], 128)
+        self.assertLess(figures["events"] - figures["lost"], 128 * 20)
+
+    def delay_ns(self, pid):
+        """How long the kernel threads were ready and had no processor: the trace has them run then."""
+        total = 0
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
+                total += int(f.read().split()[1])
+        return total
+
+    def test_run_times_are_the_runtimes_own(self):
+        p = self.start("--record=1M")
+        self.ask(p, "stay")
+        look = self.quiet(p.pid)
+        trace, _ = self.check(p.pid)
+        delay = self.delay_ns(p.pid)
+        stayed = [t for t in look["threads"] if t["tid"] != p.pid]
+        self.assertEqual(len(stayed), 3, look["threads"])
+        for t in stayed:
+            ran = trace.run_ns[t["tid"]]
+            self.assertGreater(ran, 0.99 * t["run_ns"], t)
+            self.assertLess(ran, 1.01 * t["run_ns"] + delay, (t, delay))
 
     def test_the_numbers_are_perfettos(self):
         if not check_trace.check_schema():
@@ -422,4 +494,4 @@ class Cores(RecordTest):
         self.assertIn(done.returncode, (0, 125), done.stderr)
 
 
-obstest.main()
+obstest.main(only=sys.argv[1:])

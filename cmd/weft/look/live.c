@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd.h"
 #include "look/page.h"
@@ -26,14 +25,6 @@
 #define EXIT_ENDED 3
 #define SHARE 5 /* of the time, one part at most is for looking */
 
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 /* --- one process --- */
 
 static void forget_process(struct wf_live *l)
@@ -47,6 +38,7 @@ static void forget_process(struct wf_live *l)
 	l->summary = NULL;
 	wf_rates_done(&l->looks[0]);
 	wf_rates_done(&l->looks[1]);
+	wf_shares_done(&l->shares);
 	if (l->pid)
 		wf_look_done(&l->look);
 	l->now = -1;
@@ -107,8 +99,8 @@ static void arrange(struct wf_live *l)
 static void sort_by(struct wf_live *l, enum wf_rates_sort sort)
 {
 	static const size_t columns[] = { [WF_RATES_BY_CPU] = 3,
-					  [WF_RATES_BY_SWITCHES] = 4,
-					  [WF_RATES_BY_WAIT] = 5,
+					  [WF_RATES_BY_SWITCHES] = 7,
+					  [WF_RATES_BY_WAIT] = 8,
 					  [WF_RATES_BY_TID] = 0 };
 
 	for (int i = 0; i < WF_LIVE_NR_VIEWS; i++)
@@ -130,6 +122,7 @@ static void look_at_one(struct wf_live *l)
 	if (l->look.nr_opened != nr_opened) {
 		wf_page_say(l, true, "process %d has executed %s", l->pid,
 			    base_name(l->look.target.program));
+		wf_shares_done(&l->shares);
 		before = NULL;
 	}
 	wf_rates_done(&l->looks[to]);
@@ -137,6 +130,8 @@ static void look_at_one(struct wf_live *l)
 	wf_rates_between(&l->look, before ? before : &l->looks[to], &l->looks[to],
 			 WF_RATES_UNSORTED, &l->rates);
 	l->now = to;
+	wf_shares_look(&l->shares, &l->look.layout, &next.threads, next.cost_s);
+	l->rates.shares = &l->shares;
 	wf_waits_free(l->waits);
 	l->waits = wf_waits_new(&l->look.target, &l->looks[to].threads, &l->look.layout, NULL);
 	make_summary(l, &l->looks[to]);
@@ -455,32 +450,48 @@ static enum outcome take_key(struct wf_live *l, int key)
 
 static int until(const struct wf_live *l, double next)
 {
-	double left = next - now_s();
+	double left = next - wf_look_now_s();
 
 	if (l->is_paused || (l->is_over && l->view != WF_LIVE_PROCESSES))
 		return -1;
 	return left <= 0 ? 0 : left > 1e6 ? -1 : (int)(left * 1e3) + 1;
 }
 
+/* When states are to be counted, if that is before the next look. */
+static double next_sample(const struct wf_live *l, double last, double next)
+{
+	double at = last + l->shares.every_s;
+
+	return l->view != WF_LIVE_PROCESSES && l->shares.nr && !l->is_over && at < next ? at : next;
+}
+
 static void loop(struct wf_live *l)
 {
-	double next = 0;
+	double next = 0, sampled = 0;
 	enum outcome outcome = LOOK_NOW;
 
 	do {
-		double began = now_s();
+		double began = wf_look_now_s(), at;
+		int key;
 
 		if (outcome == LOOK_NOW || (began >= next && until(l, next) == 0)) {
 			bool is_first = l->view != WF_LIVE_PROCESSES && l->now < 0;
 			double cost;
 
 			look(l);
-			cost = now_s() - began;
+			sampled = wf_look_now_s();
+			cost = sampled - began;
 			next = began + fmax(is_first ? fmin(FIRST_S, l->interval_s) : l->interval_s,
 					    SHARE * cost);
 		}
 		wf_page_draw(l);
-		outcome = take_key(l, wf_term_key(&l->term, until(l, next)));
+		at = next_sample(l, sampled, next);
+		key = wf_term_key(&l->term, until(l, at));
+		outcome = take_key(l, key);
+		if (key == WF_KEY_NONE && at < next) {
+			wf_shares_sample(&l->shares, &l->look);
+			sampled = wf_look_now_s();
+		}
 	} while (outcome != END);
 }
 

@@ -53,6 +53,7 @@ struct wf_live {
 	struct wf_rates_look looks[2];
 	int now; /* of looks; -1: there is none yet */
 	struct wf_rates rates;
+	struct wf_shares shares; /* of the threads of that look */
 	struct wf_waits *waits;
 	char program[256];
 	char *summary; /* lines */

@@ -20,6 +20,11 @@ static double clock_s(clockid_t clock)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+double wf_look_now_s(void)
+{
+	return clock_s(CLOCK_MONOTONIC);
+}
+
 bool wf_look_kernel(int pid, struct wf_look_kernel *out)
 {
 	double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);

@@ -51,6 +51,9 @@ size_t wf_look_deadlocked(struct wf_look *l, const struct wf_threads *s);
 /* Why the threads of the process are the kernel's; out is empty: they are not, or it is not known. */
 void wf_look_why_native(const struct wf_look *l, char *out, size_t bytes);
 
+/* CLOCK_MONOTONIC */
+double wf_look_now_s(void);
+
 /* "12 s", "3 min", "4.2 h", "5 d" */
 const char *wf_look_time(char out[32], double s);
 

@@ -28,6 +28,8 @@ static const char metrics_help[] =
 	"\n"
 	"Prints the figures of a process under weft as OpenMetrics text. The process is not stopped.\n"
 	"\n"
+	"  -f FORMAT             openmetrics (default), or text: what came before it, and the default\n"
+	"                        with -o\n"
 	"  -o FILE               write FILE instead; it is exchanged as a whole\n"
 	"  --every S             with -o: again every S seconds, until the process ends\n"
 	"  --listen ADDRESS:PORT answer GET /metrics there until the process ends; without ADDRESS,\n"
@@ -41,8 +43,16 @@ struct metrics_options {
 	const char *file, *place;
 	int every_s; /* 0: once */
 	int pid;
-	bool is_help;
+	enum wf_openmetrics_format format;
+	bool has_format, is_help;
 };
+
+static bool take_format(struct metrics_options *o, const char *name)
+{
+	o->has_format = true;
+	o->format = strcmp(name, "text") == 0 ? WF_OPENMETRICS_TEXT : WF_OPENMETRICS;
+	return o->format == WF_OPENMETRICS_TEXT || strcmp(name, "openmetrics") == 0;
+}
 
 static int parse_options(int argc, char **argv, struct metrics_options *o)
 {
@@ -56,7 +66,7 @@ static int parse_options(int argc, char **argv, struct metrics_options *o)
 
 	optind = 0; /* main() has parsed options of its own */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:f:", options, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			o->file = optarg;
@@ -64,6 +74,11 @@ static int parse_options(int argc, char **argv, struct metrics_options *o)
 		case 'l':
 			o->place = optarg;
 			break;
+		case 'f':
+			if (take_format(o, optarg))
+				break;
+			wf_cmd_error("metrics: -f takes openmetrics or text, not '%s'", optarg);
+			return WF_EXIT_REFUSED;
 		case 'e':
 			if (wf_numbers_parse(optarg, 1, DAY_S, &o->every_s))
 				break;
@@ -92,6 +107,13 @@ static int parse_target(int argc, char **argv, struct metrics_options *o)
 		wf_cmd_error("metrics: either -o or --listen");
 		return WF_EXIT_REFUSED;
 	}
+	if (o->has_format && o->place) {
+		wf_cmd_error(
+			"metrics: -f goes without --listen, where the client says what it takes");
+		return WF_EXIT_REFUSED;
+	}
+	if (!o->has_format && o->file)
+		o->format = WF_OPENMETRICS_TEXT;
 	if (argc - optind != 1) {
 		wf_cmd_error("metrics: %s; see 'weft help metrics'",
 			     optind == argc ? "which process?" : "one process at a time");
@@ -102,6 +124,11 @@ static int parse_target(int argc, char **argv, struct metrics_options *o)
 		wf_cmd_error("metrics: %s", error);
 	return o->pid ? 0 : WF_EXIT_REFUSED;
 }
+
+struct source {
+	struct wf_look look;
+	struct wf_shares shares;
+};
 
 static int fail_ended(const struct wf_look *l)
 {
@@ -118,7 +145,7 @@ static int fail_file(const char *file, const char *temporary)
 }
 
 /* The reader of the folder takes files that end as FILE does: the temporary name ends otherwise. */
-static int write_file(struct wf_look *l, const char *file)
+static int write_file(struct source *s, const char *file, enum wf_openmetrics_format format)
 {
 	char temporary[PATH_MAX];
 	FILE *out;
@@ -133,23 +160,23 @@ static int write_file(struct wf_look *l, const char *file)
 	out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!out)
 		return fail_file(file, fd < 0 ? NULL : temporary);
-	if (!wf_openmetrics_write(l, out)) {
+	if (!wf_openmetrics_write(&s->look, &s->shares, out, format)) {
 		fclose(out);
 		(void)unlink(temporary);
-		return fail_ended(l);
+		return fail_ended(&s->look);
 	}
 	ret = ferror(out);
 	ret |= fclose(out);
 	return ret || rename(temporary, file) < 0 ? fail_file(file, temporary) : 0;
 }
 
-static int write_files(struct wf_look *l, const struct metrics_options *o)
+static int write_files(struct source *s, const struct metrics_options *o)
 {
 	struct timespec next;
 	int ret;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
-	while ((ret = write_file(l, o->file)) == 0 && o->every_s) {
+	while ((ret = write_file(s, o->file, o->format)) == 0 && o->every_s) {
 		next.tv_sec += o->every_s;
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
 			;
@@ -160,11 +187,14 @@ static int write_files(struct wf_look *l, const struct metrics_options *o)
 	return ret;
 }
 
-static char *make_page(void *arg, size_t *out_bytes)
+static char *make_page(void *arg, bool is_openmetrics, size_t *out_bytes)
 {
+	struct source *s = arg;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, out_bytes);
-	bool is_ok = out && wf_openmetrics_write(arg, out);
+	bool is_ok = out &&
+		     wf_openmetrics_write(&s->look, &s->shares, out,
+					  is_openmetrics ? WF_OPENMETRICS : WF_OPENMETRICS_TEXT);
 
 	if (out && fclose(out) == 0 && is_ok)
 		return text;
@@ -172,8 +202,9 @@ static char *make_page(void *arg, size_t *out_bytes)
 	return NULL;
 }
 
-static int serve(struct wf_look *l, const char *place)
+static int serve(struct source *s, const char *place)
 {
+	struct wf_look *l = &s->look;
 	char error[512], name[128];
 	int fd = wf_serve_listen(place, error, sizeof(error));
 
@@ -184,7 +215,7 @@ static int serve(struct wf_look *l, const char *place)
 	wf_serve_name(fd, name, sizeof(name));
 	wf_cmd_error("metrics: the figures of process %d are at %s", l->target.pid, name);
 	(void)wf_target_fail(&l->target, "process %d has ended", l->target.pid);
-	wf_serve_run(fd, l->target.pid, make_page, l);
+	wf_serve_run(fd, l->target.pid, make_page, s);
 	close(fd);
 	return fail_ended(l);
 }
@@ -192,7 +223,7 @@ static int serve(struct wf_look *l, const char *place)
 static int metrics_main(int argc, char **argv)
 {
 	struct metrics_options o = { 0 };
-	struct wf_look l;
+	struct source s = { 0 };
 	int ret = parse_options(argc, argv, &o);
 
 	if (!ret && o.is_help) {
@@ -203,17 +234,20 @@ static int metrics_main(int argc, char **argv)
 		ret = parse_target(argc, argv, &o);
 	if (ret)
 		return ret;
-	if (!wf_look_open(&l, o.pid)) {
-		wf_cmd_error("metrics: %s", l.target.error);
+	if (!wf_look_open(&s.look, o.pid)) {
+		wf_cmd_error("metrics: %s", s.look.target.error);
 		ret = WF_EXIT_REFUSED;
 	} else if (o.place) {
-		ret = serve(&l, o.place);
+		ret = serve(&s, o.place);
 	} else if (o.file) {
-		ret = write_files(&l, &o);
+		ret = write_files(&s, &o);
 	} else {
-		ret = wf_openmetrics_write(&l, stdout) ? 0 : fail_ended(&l);
+		ret = wf_openmetrics_write(&s.look, &s.shares, stdout, o.format)
+			      ? 0
+			      : fail_ended(&s.look);
 	}
-	wf_look_done(&l);
+	wf_shares_done(&s.shares);
+	wf_look_done(&s.look);
 	return ret;
 }
 

@@ -70,6 +70,11 @@ static size_t skip(const struct wf_live *l, size_t i)
 	return i >= 1 && i <= l->shift ? l->shift + 1 : i;
 }
 
+static bool is_shown(const struct wf_live *l, const struct wf_live_column *c)
+{
+	return l->term.columns >= c->from;
+}
+
 static int width_of(const struct wf_live_column *c, const struct wf_line *line)
 {
 	return c->width ? c->width : (int)(line->columns - line->at);
@@ -82,6 +87,8 @@ static void draw_head(struct wf_live *l, unsigned row)
 
 	wf_line_begin(&l->term, &line);
 	for (size_t i = 0; i < t->nr_columns && line.at < line.columns; i = skip(l, i + 1)) {
+		if (!is_shown(l, &t->columns[i]))
+			continue;
 		/* The column that rows are sorted by stands out. */
 		wf_line_style(&line, i == l->sort[l->view] ? WF_STYLE_BOLD : WF_STYLE_REVERSE);
 		wf_line_put(&line, width_of(&t->columns[i], &line), t->columns[i].title);
@@ -104,6 +111,8 @@ static void draw_row(struct wf_live *l, unsigned row, size_t n)
 	     i = skip(l, i + 1)) {
 		char text[512] = "";
 
+		if (!is_shown(l, &t->columns[i]))
+			continue;
 		t->columns[i].text(l, l->rows[n], text, sizeof(text));
 		wf_line_put(&line, width_of(&t->columns[i], &line), text);
 		wf_line_add(&line, " ");

@@ -6,15 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double monotonic_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static int64_t kthread_ns(int pid, int tid)
 {
@@ -49,9 +40,9 @@ bool wf_rates_look(struct wf_look *l, struct wf_rates_look *out, size_t max_thre
 		   const struct wf_rates_look *before)
 {
 	const struct wf_threads *s = &out->threads;
-	size_t room;
-
 	struct wf_threads_part part = { .of = parts_of(before) };
+	double began_s = wf_look_now_s();
+	size_t room;
 
 	*out = (struct wf_rates_look){ .nr_parts = part.of };
 	if (part.of > 1) {
@@ -60,7 +51,8 @@ bool wf_rates_look(struct wf_look *l, struct wf_rates_look *out, size_t max_thre
 	}
 	if (!wf_look_at(l, &out->threads, &out->kernel, max_threads, part.of > 1 ? &part : NULL))
 		return false;
-	out->at_s = monotonic_s();
+	out->at_s = wf_look_now_s();
+	out->cost_s = out->at_s - began_s;
 	room = s->nr_threads + 1;
 	out->kthread_ns = calloc(s->nr_kthreads + 1, sizeof(*out->kthread_ns));
 	out->order = calloc(room, sizeof(*out->order));

@@ -7,12 +7,13 @@
 #ifndef WF_LOOK_RATES_H
 #define WF_LOOK_RATES_H
 
-#include "look/look.h"
+#include "look/shares.h"
 
 struct wf_rates_look {
 	struct wf_threads threads;
 	struct wf_look_kernel kernel;
 	double at_s;         /* CLOCK_MONOTONIC */
+	double cost_s;       /* that it took */
 	int64_t *kthread_ns; /* CPU time, as threads.kthreads; -1: unknown */
 	unsigned
 		nr_parts; /* 1: all was read; 8: an eighth, and the rest is taken over from the look before */
@@ -26,6 +27,7 @@ struct wf_rates {
 	double interval_s, cpu_percent;
 	double count_s[WF_NR_COUNTS]; /* a second; see counts.h */
 	size_t nr_running, nr_ready, nr_waiting;
+	const struct wf_shares *shares; /* by their places in the look; NULL: not counted */
 };
 
 enum wf_rates_sort {

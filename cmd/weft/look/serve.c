@@ -176,11 +176,22 @@ static void refuse(int fd, const char *status, int64_t until)
 	answer(fd, status, "text/plain", text, (size_t)len, until);
 }
 
+/* Does a header of the request say so? */
+static bool accepts_openmetrics(const char *request)
+{
+	const char *accept = strcasestr(request, "\naccept:");
+	const char *found = accept ? strstr(accept, "application/openmetrics-text") : NULL;
+
+	return found && found < accept + 1 + strcspn(accept + 1, "\n");
+}
+
 /* False: there is no page any more. */
-static bool serve(int fd, char *(*page)(void *arg, size_t *out_bytes), void *arg)
+static bool serve(int fd, char *(*page)(void *arg, bool is_openmetrics, size_t *out_bytes),
+		  void *arg)
 {
 	int64_t until = now_ms() + CLIENT_MS;
 	char request[REQUEST_BYTES], *text;
+	bool is_openmetrics;
 	size_t bytes, len;
 
 	if (!read_request(fd, request, until))
@@ -194,18 +205,22 @@ static bool serve(int fd, char *(*page)(void *arg, size_t *out_bytes), void *arg
 		refuse(fd, "404 Not Found", until);
 		return true;
 	}
-	text = page(arg, &bytes);
+	is_openmetrics = accepts_openmetrics(request);
+	text = page(arg, is_openmetrics, &bytes);
 	if (!text) {
 		refuse(fd, "503 Service Unavailable", until);
 		return false;
 	}
-	answer(fd, "200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", text,
-	       bytes, now_ms() + CLIENT_MS);
+	answer(fd, "200 OK",
+	       is_openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+			      : "text/plain; version=0.0.4; charset=utf-8",
+	       text, bytes, now_ms() + CLIENT_MS);
 	free(text);
 	return true;
 }
 
-void wf_serve_run(int listener, pid_t pid, char *(*page)(void *arg, size_t *out_bytes), void *arg)
+void wf_serve_run(int listener, pid_t pid,
+		  char *(*page)(void *arg, bool is_openmetrics, size_t *out_bytes), void *arg)
 {
 	struct pollfd p[] = {
 		{ .fd = listener, .events = POLLIN },

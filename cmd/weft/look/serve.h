@@ -17,9 +17,11 @@ int wf_serve_listen(const char *place, char *error, size_t bytes);
 void wf_serve_name(int listener, char *out, size_t bytes);
 
 /*
- * Answers each request with what page() makes: text that malloc() gave, or NULL, which ends the server. Returns then, or
+ * Answers each request with what page() makes: text that malloc() gave, or NULL, which ends the server.
+ * is_openmetrics: the client takes that, and not only the older text. Returns then, or
  * when the process pid has ended.
  */
-void wf_serve_run(int listener, pid_t pid, char *(*page)(void *arg, size_t *out_bytes), void *arg);
+void wf_serve_run(int listener, pid_t pid,
+		  char *(*page)(void *arg, bool is_openmetrics, size_t *out_bytes), void *arg);
 
 #endif

@@ -8,7 +8,8 @@
 #include "look/tables.h"
 #include "numbers.h"
 
-#define MAX_OTHERS 500 /* kernel threads without a worker that are shown */
+#define MAX_OTHERS 500  /* kernel threads without a worker that are shown */
+#define SHARES_FROM 100 /* on a narrower page what a thread waits for is worth more */
 #define NR(list) (sizeof(list) / sizeof((list)[0]))
 
 static const struct wf_threads *threads_of(const struct wf_live *l)
@@ -52,6 +53,23 @@ static double thread_cpu_value(struct wf_live *l, size_t row)
 {
 	return l->looks[l->now].cpu_percent[row];
 }
+
+#define SHARE_COLUMN(name, part)                                                                   \
+	static double thread_##name##_value(struct wf_live *l, size_t row)                         \
+	{                                                                                          \
+		const struct wf_share *s = row < l->shares.nr ? &l->shares.rows[row] : NULL;       \
+                                                                                                   \
+		return s ? wf_shares_percent(s, s->part) : NAN;                                    \
+	}                                                                                          \
+	static void thread_##name(struct wf_live *l, size_t row, char *out, size_t bytes)          \
+	{                                                                                          \
+		double share = thread_##name##_value(l, row);                                      \
+                                                                                                   \
+		snprintf(out, bytes, isnan(share) ? "-" : "%.0f", share);                          \
+	}
+SHARE_COLUMN(run, run)
+SHARE_COLUMN(ready, ready)
+SHARE_COLUMN(wait_share, wait)
 
 static void thread_switches(struct wf_live *l, size_t row, char *out, size_t bytes)
 {
@@ -130,6 +148,9 @@ static const struct wf_live_column thread_columns[] = {
 	{ "NAME", 15, thread_name, NULL },
 	{ "STATE", 8, thread_state, NULL },
 	{ "CPU%", -6, thread_cpu, thread_cpu_value },
+	{ "RUN", -4, thread_run, thread_run_value, SHARES_FROM },
+	{ "RDY", -4, thread_ready, thread_ready_value, SHARES_FROM },
+	{ "WAIT", -4, thread_wait_share, thread_wait_share_value, SHARES_FROM },
 	{ "SWITCHES/S", -10, thread_switches, thread_switches_value },
 	{ "SINCE", -8, thread_since, thread_since_value },
 	{ "WAITS FOR", 0, thread_wait, thread_wait_value },

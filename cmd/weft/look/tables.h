@@ -16,6 +16,7 @@ struct wf_live_column {
 	/* The text of a row; and its value, by which rows are sorted, the largest first. Without one, by the text. */
 	void (*text)(struct wf_live *l, size_t row, char *out, size_t bytes);
 	double (*value)(struct wf_live *l, size_t row);
+	unsigned from; /* only on a terminal with so many columns */
 };
 
 struct wf_live_table {

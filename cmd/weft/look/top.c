@@ -171,6 +171,7 @@ static size_t limit_of(const struct top_options *o)
 static int watch_one(const struct top_options *o)
 {
 	struct wf_rates_look looks[2] = { { .at_s = 0 } };
+	struct wf_shares shares = { 0 };
 	struct wf_rates rates;
 	struct wf_look l;
 	int ret = WF_EXIT_REFUSED;
@@ -180,15 +181,18 @@ static int watch_one(const struct top_options *o)
 	ret = EXIT_ENDED;
 	if (!wf_rates_look(&l, &looks[0], MAX_THREADS, NULL))
 		goto out;
+	wf_shares_look(&shares, &l.layout, &looks[0].threads, looks[0].cost_s);
 	for (int i = 1; i <= o->rounds; i++) {
 		struct wf_rates_look *now = &looks[i % 2], *before = &looks[(i + 1) % 2];
 		struct wf_text_json j = { .out = stdout, .is_line = true };
 
-		pause_for(o->interval_s);
+		wf_shares_pause(&shares, &l, o->interval_s);
 		wf_rates_done(now);
 		if (!wf_rates_look(&l, now, MAX_THREADS, NULL))
 			goto out;
 		wf_rates_between(&l, before, now, o->sort, &rates);
+		wf_shares_look(&shares, &l.layout, &now->threads, now->cost_s);
+		rates.shares = &shares;
 		if (o->is_json)
 			wf_top_show_json(&j, &l, now, &rates, limit_of(o));
 		else
@@ -204,6 +208,7 @@ out:
 		wf_cmd_error("top: %s", l.target.error);
 	wf_rates_done(&looks[0]);
 	wf_rates_done(&looks[1]);
+	wf_shares_done(&shares);
 	wf_look_done(&l);
 	return ret;
 }

@@ -46,8 +46,10 @@ void wf_top_show_summary(struct wf_look *l, const struct wf_rates_look *r, const
 	if (r->nr_parts > 1)
 		fprintf(out, " (1 in %u read)", r->nr_parts);
 	fprintf(out, "\n");
-	fprintf(out, "threads  %zu run  %zu ready  %zu wait", d->nr_running, d->nr_ready,
-		d->nr_waiting);
+	fprintf(out, "threads  %zu run  %zu ready", d->nr_running, d->nr_ready);
+	if (d->shares && d->shares->oldest_ready_ns > 0)
+		fprintf(out, " (oldest %.3g ms)", (double)d->shares->oldest_ready_ns / 1e6);
+	fprintf(out, "  %zu wait", d->nr_waiting);
 	show_waits(l, s, out);
 	if (nr_deadlocked)
 		fprintf(out, "     !! deadlock: %zu threads", nr_deadlocked);
@@ -74,8 +76,20 @@ void wf_top_show_summary(struct wf_look *l, const struct wf_rates_look *r, const
 			l->budget.spent);
 }
 
+/* "  12   3   85" */
+static void show_shares(const struct wf_shares *shares, size_t i)
+{
+	const struct wf_share *s = shares && i < shares->nr ? &shares->rows[i] : NULL;
+
+	if (s)
+		printf(" %4.0f %4.0f %4.0f", wf_shares_percent(s, s->run),
+		       wf_shares_percent(s, s->ready), wf_shares_percent(s, s->wait));
+	else
+		printf(" %4s %4s %4s", "-", "-", "-");
+}
+
 static void show_thread(const struct wf_look *l, struct wf_waits *waits,
-			const struct wf_rates_look *r, size_t i)
+			const struct wf_rates_look *r, const struct wf_shares *shares, size_t i)
 {
 	const struct wf_dump_thread *d = &r->threads.threads[i];
 	char name[64], text[512] = "", what[512], since[32] = "", number[32];
@@ -89,10 +103,11 @@ static void show_thread(const struct wf_look *l, struct wf_waits *waits,
 		if (w.since_s >= 0)
 			wf_look_time(since, w.since_s);
 	}
-	printf("%8lld %-15s %-8s %6.1f %10s", (long long)d->tid,
+	printf("%8lld %-15s %-8s %6.1f", (long long)d->tid,
 	       wf_text_clean(name, sizeof(name), d->name),
-	       wf_layout_name(&l->layout, "state", d->state), r->cpu_percent[i],
-	       wf_numbers_text(number, r->switches_s[i]));
+	       wf_layout_name(&l->layout, "state", d->state), r->cpu_percent[i]);
+	show_shares(shares, i);
+	printf(" %10s", wf_numbers_text(number, r->switches_s[i]));
 	if (text[0])
 		printf("  %-*s %8s", WAIT_COLUMNS, text, since);
 	printf("\n");
@@ -105,10 +120,10 @@ void wf_top_show_text(struct wf_look *l, const struct wf_rates_look *r, const st
 	struct wf_waits *waits = wf_waits_new(&l->target, s, &l->layout, NULL);
 
 	wf_top_show_summary(l, r, d, stdout);
-	printf("%8s %-15s %-8s %6s %10s  %-*s %8s\n", "TID", "NAME", "STATE", "CPU%", "SWITCHES/S",
-	       WAIT_COLUMNS, "WAITS FOR", "SINCE");
+	printf("%8s %-15s %-8s %6s %4s %4s %4s %10s  %-*s %8s\n", "TID", "NAME", "STATE", "CPU%",
+	       "RUN", "RDY", "WAIT", "SWITCHES/S", WAIT_COLUMNS, "WAITS FOR", "SINCE");
 	for (size_t i = 0; waits && i < s->nr_threads && i < limit; i++)
-		show_thread(l, waits, r, r->order[i]);
+		show_thread(l, waits, r, d->shares, r->order[i]);
 	if (s->nr_alive > limit)
 		printf("... and %zu more\n", s->nr_alive - limit);
 	wf_waits_free(waits);
@@ -133,7 +148,8 @@ static void json_wait(struct wf_text_json *j, struct wf_waits *waits,
 }
 
 static void json_threads(struct wf_text_json *j, const struct wf_look *l,
-			 const struct wf_rates_look *r, size_t limit)
+			 const struct wf_rates_look *r, const struct wf_shares *shares,
+			 size_t limit)
 {
 	const struct wf_threads *s = &r->threads;
 	struct wf_waits *waits = wf_waits_new(&l->target, s, &l->layout, NULL);
@@ -142,12 +158,20 @@ static void json_threads(struct wf_text_json *j, const struct wf_look *l,
 	for (size_t n = 0; waits && n < s->nr_threads && n < limit; n++) {
 		size_t i = r->order[n];
 		const struct wf_dump_thread *d = &s->threads[i];
+		const struct wf_share *share = shares && i < shares->nr ? &shares->rows[i] : NULL;
 
 		wf_text_json_begin(j, NULL, '{');
 		wf_text_json_number(j, "tid", d->tid);
 		wf_text_json_string(j, "name", d->name);
 		wf_text_json_string(j, "state", wf_layout_name(&l->layout, "state", d->state));
 		wf_text_json_real(j, "cpu_percent", r->cpu_percent[i]);
+		if (share) {
+			wf_text_json_real(j, "run_percent", wf_shares_percent(share, share->run));
+			wf_text_json_real(j, "ready_percent",
+					  wf_shares_percent(share, share->ready));
+			wf_text_json_real(j, "wait_percent", wf_shares_percent(share, share->wait));
+		}
+		wf_text_json_number(j, "run_ns", (long long)d->run_ns);
 		wf_text_json_number(j, "switches", (long long)d->nr_switches);
 		wf_text_json_real(j, "switches_per_s", r->switches_s[i]);
 		if (wf_waits_is_waiting(&l->layout, d))
@@ -174,11 +198,17 @@ void wf_top_show_json(struct wf_text_json *j, struct wf_look *l, const struct wf
 	wf_text_json_number(j, "nr_threads", (long long)s->nr_alive);
 	wf_text_json_number(j, "running", (long long)d->nr_running);
 	wf_text_json_number(j, "ready", (long long)d->nr_ready);
+	if (d->shares)
+		wf_text_json_real(j, "oldest_ready_ms", (double)d->shares->oldest_ready_ns / 1e6);
 	wf_text_json_number(j, "waiting", (long long)d->nr_waiting);
 	wf_text_json_number(j, "deadlocked", (long long)wf_look_deadlocked(l, s));
 	wf_text_json_begin(j, "per_second", '{');
 	for (int i = 0; i < WF_NR_COUNTS; i++)
 		wf_text_json_real(j, wf_counts[i].name, d->count_s[i]);
+	wf_text_json_end(j, '}');
+	wf_text_json_begin(j, "total", '{');
+	for (int i = 0; i < WF_NR_COUNTS; i++)
+		wf_text_json_number(j, wf_counts[i].name, (long long)s->count[i]);
 	wf_text_json_end(j, '}');
 	wf_text_json_begin(j, "workers", '[');
 	for (size_t i = 0; i < s->nr_workers; i++) {
@@ -195,7 +225,7 @@ void wf_top_show_json(struct wf_text_json *j, struct wf_look *l, const struct wf
 	}
 	wf_text_json_end(j, ']');
 	if (limit)
-		json_threads(j, l, r, limit);
+		json_threads(j, l, r, d->shares, limit);
 	if (l->budget.spent)
 		wf_text_json_string(j, "incomplete", l->budget.spent);
 	wf_text_json_end(j, '}');

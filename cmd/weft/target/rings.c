@@ -196,6 +196,25 @@ bool wf_rings_look(struct wf_rings *r, const struct wf_layout *l, const struct w
 	return is_ok;
 }
 
+void wf_rings_count(const struct wf_layout *l, const struct wf_target *t, uint64_t *out_written,
+		    uint64_t *out_lost)
+{
+	struct wf_rings r;
+
+	*out_written = *out_lost = 0;
+	wf_rings_begin(&r, l, t);
+	(void)(r.is_armed && find_rings(&r, l, t));
+	for (size_t i = 0; i < r.nr_rings; i++) {
+		const struct wf_ring *ring = &r.rings[i];
+		uint64_t count = ring->places ? wf_layout_fetch(l, t, ring->address, WF_L_RING_NEXT)
+					      : 0;
+
+		*out_written += count;
+		*out_lost += count > ring->nr_places ? count - ring->nr_places : 0;
+	}
+	wf_rings_done(&r);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct wf_ring_event *x = a, *y = b;

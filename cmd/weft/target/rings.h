@@ -56,6 +56,10 @@ void wf_rings_begin(struct wf_rings *r, const struct wf_layout *l, const struct 
 bool wf_rings_look(struct wf_rings *r, const struct wf_layout *l, const struct wf_target *t,
 		   uint64_t most);
 
+/* How many events there ever were, and how many of them newer ones have overwritten. */
+void wf_rings_count(const struct wf_layout *l, const struct wf_target *t, uint64_t *out_written,
+		    uint64_t *out_lost);
+
 /* By time. */
 void wf_rings_sort(struct wf_rings *r);
 void wf_rings_done(struct wf_rings *r);
