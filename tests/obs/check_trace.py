@@ -31,10 +31,13 @@ SCHEMA = {
     "ProcessTree.Thread": {"tid": (1, "int"), "name": (2, "str"), "tgid": (3, "int")},
     "ClockSnapshot": {"clocks": (1, "ClockSnapshot.Clock")},
     "ClockSnapshot.Clock": {"clock_id": (1, "int"), "timestamp": (2, "int")},
-    "TrackDescriptor": {"uuid": (1, "int"), "thread": (4, "ThreadDescriptor")},
+    "TrackDescriptor": {"uuid": (1, "int"), "name": (2, "str"), "process": (3, "ProcessDescriptor"),
+                        "thread": (4, "ThreadDescriptor"), "parent_uuid": (5, "int"), "counter": (8, "CounterDescriptor")},
+    "ProcessDescriptor": {"pid": (1, "int")},
+    "CounterDescriptor": {"unit": (3, "int")},
     "ThreadDescriptor": {"pid": (1, "int"), "tid": (2, "int"), "thread_name": (5, "str")},
     "TrackEvent": {"category_iids": (3, "int"), "debug_annotations": (4, "DebugAnnotation"), "type": (9, "int"),
-                   "name_iid": (10, "int"), "track_uuid": (11, "int")},
+                   "name_iid": (10, "int"), "track_uuid": (11, "int"), "counter_value": (30, "int")},
     "DebugAnnotation": {"int_value": (4, "int"), "pointer_value": (7, "int"), "name": (10, "str")},
     "InternedData": {"event_categories": (1, "EventCategory"), "event_names": (2, "EventName")},
     "EventCategory": {"iid": (1, "int"), "name": (2, "str")},
@@ -45,7 +48,8 @@ REPEATED = {"packet", "event", "processes", "threads", "cmdline", "clocks", "cat
 NUMBERS = {message: {number: (name, kind) for name, (number, kind) in fields.items()}
            for message, fields in SCHEMA.items()}
 BOOTTIME = 6
-BEGIN, END, INSTANT = 1, 2, 3
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+COUNTERS = {"ready threads": 2, "running threads": 2, "memory": 3}  # and their units
 STATES = {0: "R", 1: "S", 2: "D", 16: "X"}
 
 
@@ -114,6 +118,7 @@ class Trace:
         self.switches, self.wakes, self.instants = [], [], 0
         self.run_ns, self.slices, self.slice_ns, self.returned = {}, {}, {}, {}
         self.kinds = {"wait": 0, "call": 0}
+        self.counter_tracks, self.process_track, self.counters = {}, None, {name: [] for name in COUNTERS}
         self.interned = {"event_names": {}, "event_categories": {}}
         self.bundles, self.open, self.last, self.began = {}, {}, None, None
         packets = message(data, 0, len(data), "Trace").get("packet", [])
@@ -172,6 +177,10 @@ class Trace:
                 self.interned[kind][row["iid"]] = row["name"]
         if "track_descriptor" in what:
             track = packet["track_descriptor"]
+            need(track["uuid"] not in self.counter_tracks, "a track is there twice:", track)
+            if "thread" not in track:
+                self.take_other_track(track)
+                return
             only(track, "uuid", "thread")
             only(track["thread"], "pid", "tid", "thread_name")
             tid = track["thread"]["tid"]
@@ -180,8 +189,41 @@ class Trace:
             need(track["uuid"] not in self.tracks and tid not in self.tracks.values(), "a track is there twice:", track)
             self.tracks[track["uuid"]] = tid
             self.open[tid] = []
+        elif "track_event" in what and packet["track_event"].get("type") == COUNTER:
+            event = packet["track_event"]
+            only(event, "type", "track_uuid", "counter_value")
+            need(event["track_uuid"] in self.counter_tracks, "a counter is not declared:", event["track_uuid"])
+            values = self.counters[self.counter_tracks[event["track_uuid"]]]
+            need(not values or values[-1][1] != event["counter_value"], "a counter is written and has not changed:", event)
+            values.append((packet["timestamp"], event["counter_value"]))
         elif "track_event" in what:
             self.take_slice(packet["timestamp"], packet["track_event"])
+
+    def take_other_track(self, track):
+        need(track["uuid"] not in self.tracks, "a track is there twice:", track)
+        if "process" in track:
+            only(track, "uuid", "process")
+            need(track["process"] == {"pid": self.pid} and self.process_track is None, "a track of another process")
+            self.process_track = track["uuid"]
+            return
+        only(track, "uuid", "parent_uuid", "name", "counter")
+        need(track["parent_uuid"] == self.process_track, "a counter is of another process:", track)
+        need(track["counter"] == {"unit": COUNTERS.get(track["name"])}, "a counter of another kind:", track)
+        need(track["name"] not in self.counter_tracks.values(), "a counter is there twice:", track)
+        self.counter_tracks[track["uuid"]] = track["name"]
+
+    def check_counters(self, counted):
+        """counted: (ns, ready, running) after each event of the CPUs. Of several at the same moment any may be meant."""
+        for index, name in ((1, "ready threads"), (2, "running threads")):
+            at, last = 0, 0
+            for ns, value in self.counters[name]:
+                while at < len(counted) and counted[at][0] < ns:
+                    last = counted[at][index]
+                    at += 1
+                then = [last] + [c[index] for c in counted[at:at + 1000] if c[0] == ns]
+                need(value in then, f"{name} at {ns} are {value}, and not", then)
+            end = self.counters[name][-1][1] if self.counters[name] else 0
+            need(not counted or end == counted[-1][index], f"{name} are {end} in the end, and not", counted[-1:])
 
     def take_slice(self, ns, event):
         need(event.get("track_uuid") in self.tracks, "an event is on a track that is not declared")
@@ -225,7 +267,7 @@ class Trace:
                 last = event["timestamp"]
                 events.append((event["timestamp"], len(events), cpu, event))
         events.sort(key=lambda e: e[:1])
-        running, since, place, out = {}, {}, {}, {}
+        running, since, place, out, counted = {}, {}, {}, {}, []
         for ns, _, cpu, event in self.in_order(events):
             need(len(event) == 3, "an event has other fields:", sorted(event))
             if "sched_switch" in event:
@@ -262,6 +304,8 @@ class Trace:
                 need(not event["pid"] or event["pid"] in self.names, "a waker is nobody:", event["pid"])
                 out[e["pid"]] = "R"
                 self.wakes.append((ns, event["pid"], e["pid"]))
+            counted.append((ns, sum(state == "R" for state in out.values()), sum(1 for tid in running.values() if tid)))
+        self.check_counters(counted)
         self.running = {cpu: tid for cpu, tid in running.items() if tid}
         self.ended = events[-1][0] if events else self.began
 

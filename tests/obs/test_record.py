@@ -120,8 +120,16 @@ class Snapshots(RecordTest):
             if "calls" in options[0]:
                 self.assertEqual(sum(trace.returned.values()), count["return"])
             self.check_times(events, trace)
+            self.assertGreaterEqual(max(v for _, v in trace.counters["ready threads"]), 1)
+            self.assertIn(max(v for _, v in trace.counters["running threads"]), (workers, workers + 1))  # and a bound one
+            self.check_memory(trace, p.pid)
             self.assertEqual(p.communicate("", timeout=obstest.LIMIT_S)[1], "")
             self.assertEqual(p.returncode, 0)
+
+    def check_memory(self, trace, pid):
+        with open(f"/proc/{pid}/statm", encoding="ascii") as f:
+            now = int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        self.assertEqual([v for _, v in trace.counters["memory"]], [now])
 
     def check_times(self, events, trace):
         """
@@ -398,6 +406,9 @@ class Follows(RecordTest):
         self.assertEqual(sum(1 for e in events if e[3] == "spawn"), 14)
         # Only the second half: seven threads, and main.
         self.assertEqual(len(trace.names), 8)
+        times = [ns for ns, _ in trace.counters["memory"]]
+        self.assertGreater(len(times), 0)
+        self.assertEqual(times, sorted(times))
         self.assertEqual(trace.slices["clone3"], 7)
 
     def test_for_says_what_was_lost(self):

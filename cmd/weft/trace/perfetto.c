@@ -66,7 +66,15 @@
 
 /* tracks and their events */
 #define TRACK_UUID 1
+#define TRACK_NAME 2
+#define TRACK_PROCESS 3
 #define TRACK_THREAD 4
+#define TRACK_PARENT 5
+#define TRACK_COUNTER 8
+#define TRACK_PROCESS_PID 1
+#define COUNTER_UNIT 3
+#define UNIT_COUNT 2
+#define UNIT_BYTES 3
 #define TRACK_THREAD_PID 1
 #define TRACK_THREAD_TID 2
 #define TRACK_THREAD_NAME 5
@@ -75,9 +83,11 @@
 #define EVENT_TYPE 9
 #define EVENT_NAME_IID 10
 #define EVENT_TRACK 11
+#define EVENT_VALUE 30
 #define TYPE_BEGIN 1
 #define TYPE_END 2
 #define TYPE_INSTANT 3
+#define TYPE_COUNTER 4
 #define NOTE_INT 4
 #define NOTE_POINTER 7
 #define NOTE_NAME 10
@@ -93,12 +103,22 @@
 #define CATEGORY_CALL 2
 #define CATEGORY_SCHED 3
 
+#define COUNTER_NS 50000 /* a figure that changes more often is written so often */
+#define UUID_PROCESS 0x7765667500000000u
+
 #define BUNDLE_BYTES 65536
 #define NAME_BYTES 128
 
 struct name {
 	char *text;
 	uint64_t iid;
+};
+
+enum counter {
+	COUNTER_READY,
+	COUNTER_RUNNING,
+	COUNTER_MEMORY,
+	NR_COUNTERS
 };
 
 struct writer {
@@ -109,6 +129,10 @@ struct writer {
 	unsigned nr_bundles;
 	struct name *names; /* a table by their hash */
 	size_t nr_places, nr_names;
+	uint64_t counted[NR_COUNTERS]; /* as it was written last */
+	int64_t counted_at[NR_COUNTERS];
+	size_t memory_at;
+	struct wf_story_item last;
 	bool has_begun; /* the sequence of tracks */
 	bool is_bad;
 };
@@ -182,18 +206,35 @@ static uint64_t state_bits(enum wf_story_state state)
 					   : 0;
 }
 
-static void write_switch(struct writer *w, const struct wf_story_item *i)
+/* An event of the scheduler's, made by a thread; NULL: out of memory. */
+static struct wf_proto *begin_event(struct writer *w, const struct wf_story_item *i, unsigned kind,
+				    size_t begun[2])
 {
 	struct wf_proto *b = lane_of(w, i->cpu);
-	size_t event, what;
+
+	if (!b)
+		return NULL;
+	begun[0] = wf_proto_begin(b, BUNDLE_EVENT);
+	wf_proto_number(b, EVENT_TIMESTAMP, (uint64_t)i->ns);
+	wf_proto_number(b, EVENT_PID, (uint64_t)i->prev);
+	begun[1] = wf_proto_begin(b, kind);
+	return b;
+}
+
+static void end_event(struct wf_proto *b, const size_t begun[2])
+{
+	wf_proto_end(b, begun[1]);
+	wf_proto_end(b, begun[0]);
+}
+
+static void write_switch(struct writer *w, const struct wf_story_item *i)
+{
+	size_t begun[2];
+	struct wf_proto *b = begin_event(w, i, EVENT_SWITCH, begun);
 	char buf[32];
 
 	if (!b)
 		return;
-	event = wf_proto_begin(b, BUNDLE_EVENT);
-	wf_proto_number(b, EVENT_TIMESTAMP, (uint64_t)i->ns);
-	wf_proto_number(b, EVENT_PID, (uint64_t)i->prev);
-	what = wf_proto_begin(b, EVENT_SWITCH);
 	wf_proto_text(b, SWITCH_PREV_NAME, name_of(w, i->prev, buf));
 	wf_proto_number(b, SWITCH_PREV, (uint64_t)i->prev);
 	wf_proto_number(b, SWITCH_PREV_PRIO, PRIO);
@@ -201,29 +242,23 @@ static void write_switch(struct writer *w, const struct wf_story_item *i)
 	wf_proto_text(b, SWITCH_NEXT_NAME, name_of(w, i->tid, buf));
 	wf_proto_number(b, SWITCH_NEXT, (uint64_t)i->tid);
 	wf_proto_number(b, SWITCH_NEXT_PRIO, PRIO);
-	wf_proto_end(b, what);
-	wf_proto_end(b, event);
+	end_event(b, begun);
 }
 
 static void write_wake(struct writer *w, const struct wf_story_item *i)
 {
-	struct wf_proto *b = lane_of(w, i->cpu);
-	size_t event, what;
+	size_t begun[2];
+	struct wf_proto *b = begin_event(w, i, EVENT_WAKING, begun);
 	char buf[32];
 
 	if (!b)
 		return;
-	event = wf_proto_begin(b, BUNDLE_EVENT);
-	wf_proto_number(b, EVENT_TIMESTAMP, (uint64_t)i->ns);
-	wf_proto_number(b, EVENT_PID, (uint64_t)i->prev);
-	what = wf_proto_begin(b, EVENT_WAKING);
 	wf_proto_text(b, WAKING_NAME, name_of(w, i->tid, buf));
 	wf_proto_number(b, WAKING_PID, (uint64_t)i->tid);
 	wf_proto_number(b, WAKING_PRIO, PRIO);
 	wf_proto_number(b, WAKING_SUCCESS, 1);
 	wf_proto_number(b, WAKING_CPU, i->cpu);
-	wf_proto_end(b, what);
-	wf_proto_end(b, event);
+	end_event(b, begun);
 }
 
 /* --- the tracks --- */
@@ -346,12 +381,46 @@ static void write_slice(struct writer *w, const struct wf_story_item *i, unsigne
 	end_packet(w, packet);
 }
 
+static void write_counter(struct writer *w, enum counter c, int64_t ns, uint64_t value)
+{
+	size_t packet = begin_track_packet(w, ns), event;
+
+	event = wf_proto_begin(&w->packet, PACKET_TRACK_EVENT);
+	wf_proto_number(&w->packet, EVENT_TYPE, TYPE_COUNTER);
+	wf_proto_number(&w->packet, EVENT_TRACK, UUID_PROCESS + 1 + c);
+	wf_proto_number(&w->packet, EVENT_VALUE, value);
+	wf_proto_end(&w->packet, event);
+	end_packet(w, packet);
+	w->counted[c] = value;
+	w->counted_at[c] = ns;
+}
+
+static void count(struct writer *w, enum counter c, int64_t ns, uint64_t value, int64_t every_ns)
+{
+	if (w->counted[c] != value && ns - w->counted_at[c] >= every_ns)
+		write_counter(w, c, ns, value);
+}
+
+/* What was noted until then. */
+static void write_memory(struct writer *w, int64_t until)
+{
+	const struct wf_take *k = w->take;
+
+	for (; w->memory_at < k->nr_memory && k->memory[w->memory_at].ns <= until; w->memory_at++) {
+		const struct wf_take_memory *m = &k->memory[w->memory_at];
+
+		count(w, COUNTER_MEMORY, m->ns > k->begin_ns ? m->ns : k->begin_ns, m->bytes, 0);
+	}
+}
+
 static void write_item(void *arg, const struct wf_story_item *i)
 {
 	struct writer *w = arg;
 	char text[NAME_BYTES];
 	const char *call;
 
+	write_memory(w, i->ns);
+	w->last = *i;
 	switch (i->kind) {
 	case WF_STORY_SWITCH:
 		write_switch(w, i);
@@ -375,6 +444,8 @@ static void write_item(void *arg, const struct wf_story_item *i)
 		write_slice(w, i, TYPE_INSTANT, CATEGORY_SCHED, "preempted");
 		break;
 	}
+	count(w, COUNTER_READY, i->ns, i->nr_ready, COUNTER_NS);
+	count(w, COUNTER_RUNNING, i->ns, i->nr_running, COUNTER_NS);
 }
 
 /* --- what comes first --- */
@@ -446,6 +517,39 @@ static void write_track(struct writer *w, int64_t tid)
 	end_packet(w, packet);
 }
 
+static void write_counter_tracks(struct writer *w)
+{
+	static const struct {
+		const char *name;
+		unsigned unit;
+	} counters[NR_COUNTERS] = {
+		[COUNTER_READY] = { "ready threads", UNIT_COUNT },
+		[COUNTER_RUNNING] = { "running threads", UNIT_COUNT },
+		[COUNTER_MEMORY] = { "memory", UNIT_BYTES },
+	};
+	size_t packet = begin_track_packet(w, w->take->begin_ns), track, what;
+
+	track = wf_proto_begin(&w->packet, PACKET_TRACK);
+	wf_proto_number(&w->packet, TRACK_UUID, UUID_PROCESS);
+	what = wf_proto_begin(&w->packet, TRACK_PROCESS);
+	wf_proto_number(&w->packet, TRACK_PROCESS_PID, (uint64_t)w->take->target->inner_pid);
+	wf_proto_end(&w->packet, what);
+	wf_proto_end(&w->packet, track);
+	end_packet(w, packet);
+	for (unsigned c = 0; c < NR_COUNTERS; c++) {
+		packet = begin_track_packet(w, w->take->begin_ns);
+		track = wf_proto_begin(&w->packet, PACKET_TRACK);
+		wf_proto_number(&w->packet, TRACK_UUID, UUID_PROCESS + 1 + c);
+		wf_proto_number(&w->packet, TRACK_PARENT, UUID_PROCESS);
+		wf_proto_text(&w->packet, TRACK_NAME, counters[c].name);
+		what = wf_proto_begin(&w->packet, TRACK_COUNTER);
+		wf_proto_number(&w->packet, COUNTER_UNIT, counters[c].unit);
+		wf_proto_end(&w->packet, what);
+		wf_proto_end(&w->packet, track);
+		end_packet(w, packet);
+	}
+}
+
 static void release(struct writer *w)
 {
 	for (unsigned i = 0; i < w->nr_bundles; i++)
@@ -471,7 +575,12 @@ bool wf_trace_perfetto(FILE *out, const struct wf_take *k)
 	write_categories(&w);
 	for (; *tids; tids++)
 		write_track(&w, *tids);
+	write_counter_tracks(&w);
 	wf_story_tell(s, write_item, &w);
+	/* What changed so shortly before the end that it was not written yet. */
+	count(&w, COUNTER_READY, w.last.ns, w.last.nr_ready, 0);
+	count(&w, COUNTER_RUNNING, w.last.ns, w.last.nr_running, 0);
+	write_memory(&w, INT64_MAX);
 	for (unsigned i = 0; i < w.nr_bundles; i++)
 		flush_lane(&w, i);
 	wf_story_free(s);

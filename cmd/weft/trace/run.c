@@ -43,6 +43,7 @@ static bool follow(const struct wf_trace_options *o, struct wf_take *k, struct w
 
 		if (i % NAMES_EVERY == 0)
 			wf_take_names(k);
+		wf_take_note_memory(k);
 		(void)nanosleep(&pause, NULL);
 		is_ok = look(k, t);
 		if (wf_target_is_gone(t)) {
@@ -71,6 +72,7 @@ static int take(const struct wf_trace_options *o, const struct wf_layout *l, str
 	}
 	wf_budget_begin(t->budget);
 	wf_take_names(&k);
+	wf_take_note_memory(&k);
 	wf_take_finish(&k, o->last_ns);
 	if (k.rings.nr_lacking)
 		wf_cmd_error("trace: %u kernel threads have kept no events, for want of memory",

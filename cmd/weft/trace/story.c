@@ -51,7 +51,8 @@ struct thread {
 	unsigned lane;
 	enum wf_story_state state; /* how it left */
 	unsigned char next;        /* backwards: enum what of its next event */
-	bool is_out;               /* it waits for being woken, as far as was told */
+	bool is_ready;
+	bool is_out; /* it waits for being woken, as far as was told */
 	bool waits,
 		calls; /* it has begun such a thing and not ended it; a wait lies inside of a call */
 	uint64_t call;
@@ -78,6 +79,7 @@ struct wf_story {
 	struct kthread *kthreads;
 	struct lane *lanes;
 	unsigned nr_lanes, lanes_room;
+	unsigned nr_ready, nr_running;
 	int64_t now;
 	void (*tell)(void *arg, const struct wf_story_item *i);
 	void *arg;
@@ -242,7 +244,17 @@ const int64_t *wf_story_threads(const struct wf_story *s)
 static void say(struct wf_story *s, struct wf_story_item item)
 {
 	item.ns = s->now;
+	item.nr_ready = s->nr_ready;
+	item.nr_running = s->nr_running;
 	s->tell(s->arg, &item);
+}
+
+static void set_ready(struct wf_story *s, struct thread *t, bool is_ready)
+{
+	if (t->is_ready == is_ready)
+		return;
+	t->is_ready = is_ready;
+	s->nr_ready = is_ready ? s->nr_ready + 1 : s->nr_ready - 1;
 }
 
 static void end_one(struct wf_story *s, const struct thread *t)
@@ -283,6 +295,14 @@ static void switch_to(struct wf_story *s, unsigned lane, struct thread *next)
 		switch_to(s, next->lane, NULL);
 	if (prev == next)
 		return;
+	if (prev) {
+		set_ready(s, prev, prev->state == WF_STORY_READY);
+		s->nr_running--;
+	}
+	if (next) {
+		set_ready(s, next, false);
+		s->nr_running++;
+	}
 	say(s, (struct wf_story_item){ .kind = WF_STORY_SWITCH,
 				       .state = prev ? prev->state : WF_STORY_READY,
 				       .cpu = lane,
@@ -318,6 +338,7 @@ static void wake(struct wf_story *s, struct thread *t, int64_t by, const struct 
 	if (t->lane != NO_LANE || !t->is_out)
 		return;
 	t->is_out = false;
+	set_ready(s, t, true);
 	say(s, (struct wf_story_item){
 		       .kind = WF_STORY_WAKE, .cpu = lane, .tid = t->tid, .prev = by });
 }
@@ -359,6 +380,7 @@ static void begin_lane(struct wf_story *s, unsigned lane, int64_t cur)
 		return;
 	l->cur = cur;
 	t->lane = lane;
+	s->nr_running++;
 }
 
 static void tell_run(struct wf_story *s, const struct wf_ring_event *e, struct kthread *k,

@@ -34,6 +34,8 @@ struct wf_story_item {
 	unsigned cpu;
 	bool has_value;
 	int64_t ns, tid, prev;
+	unsigned nr_ready,
+		nr_running; /* after it: threads on no lane that could be, and on one; as far as was told */
 	uint64_t a, b;
 };
 

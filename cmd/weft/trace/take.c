@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "target/wait.h"
 #include "text.h"
@@ -14,6 +15,7 @@
 #define MAX_NAMED 50000u /* threads that are asked for their names */
 #define PROBE_NS 2000000
 #define RATE_BITS 32
+#define MAX_MEMORY 100000u
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -213,6 +215,28 @@ out:
 	wf_threads_done(&s);
 }
 
+void wf_take_note_memory(struct wf_take *k)
+{
+	struct wf_take_memory *p;
+	unsigned long pages;
+	char path[64];
+	FILE *f;
+
+	if (k->target->is_core || k->nr_memory == MAX_MEMORY)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/statm", k->target->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	p = realloc(k->memory, (k->nr_memory + 1) * sizeof(*p));
+	if (p)
+		k->memory = p;
+	if (p && fscanf(f, "%*u %lu", &pages) == 1)
+		p[k->nr_memory++] = (struct wf_take_memory){ clock_ns(CLOCK_BOOTTIME),
+							     pages * (uint64_t)getpagesize() };
+	fclose(f);
+}
+
 /* The first moment from which on all rings have everything. */
 static uint64_t whole_from(const struct wf_rings *r)
 {
@@ -283,6 +307,7 @@ void wf_take_done(struct wf_take *k)
 {
 	wf_rings_done(&k->rings);
 	free(k->names);
+	free(k->memory);
 	*k = (struct wf_take){ 0 };
 }
 

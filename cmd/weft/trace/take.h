@@ -17,6 +17,12 @@ struct wf_take_name {
 	char text[96]; /* clean */
 };
 
+/* What a process had in memory at a moment. */
+struct wf_take_memory {
+	int64_t ns; /* CLOCK_BOOTTIME */
+	uint64_t bytes;
+};
+
 struct wf_take {
 	const struct wf_target *target;
 	const struct wf_layout *layout;
@@ -30,6 +36,8 @@ struct wf_take {
 	int64_t ns;
 	uint64_t rate;
 	int64_t begin_ns, end_ns; /* of the part that is told */
+	struct wf_take_memory *memory;
+	size_t nr_memory;
 };
 
 /* False and t->error: the program keeps no events, or none can be had. Release with wf_take_done() in any case. */
@@ -38,6 +46,8 @@ bool wf_take_begin(struct wf_take *k, const struct wf_layout *l, struct wf_targe
 bool wf_take_look(struct wf_take *k);
 /* All of what was there before: what comes from now on is of interest. */
 void wf_take_forget(struct wf_take *k);
+/* How much memory it has now; of a core nothing is noted. */
+void wf_take_note_memory(struct wf_take *k);
 /* Who is who at this moment; may be asked again. */
 void wf_take_names(struct wf_take *k);
 /*
