@@ -82,8 +82,7 @@ long wf_linux_enter(struct wf_frame *f)
 		f->resume &= ~(1ull << WF_FRAME_KEEPS_BIT);
 	}
 	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
-	if (WF_UNLIKELY((wf_load_hint(&wf_trace.on) & WF_TRACE_CALLS) |
-			wf_load_hint(&wf_probes_wanted)))
+	if (WF_UNLIKELY(wf_load_hint(&wf_trace.wanted) & (WF_TRACE_CALLS | WF_TRACE_PROBES)))
 		return enter_traced(f);
 	if (wf_is_shuffled())
 		return enter_shuffled(f);

@@ -129,7 +129,7 @@ WF_INLINE bool wf_has_own_state(const struct wf_kthread *k)
 
 #define WF_TRACE(k, ev, a, b)                                                                      \
 	do {                                                                                       \
-		if (WF_UNLIKELY(wf_load_hint(&wf_trace.on) | wf_load_hint(&wf_probes_wanted)))     \
+		if (WF_UNLIKELY(wf_load_hint(&wf_trace.wanted)))                                   \
 			wf_trace_write((k)->ring, (ev), (k)->cur ? (k)->cur->tid : 0,              \
 				       (uint64_t)(a), (uint64_t)(b));                              \
 	} while (0)

@@ -135,10 +135,10 @@ struct wf_thread {
 	uint64_t peer_fd : 16;
 	uint64_t nr_switches; /* (w) */
 	int64_t run_ns;       /* (a) written by the worker at switches; see account.c */
-	uint32_t tid;         /* (p) */
-	uint32_t index;       /* (c) slot in the thread table */
-	uint32_t generation;  /* (a) how often this slot was used */
-	int32_t slice_left;   /* (w) ns; below 0: the monitor saw it run for so long, to the end */
+	/* (a) its own, from its first scope until it ends; NULL: it has had none. Each park reads it: in a line that is warm. */
+	struct wf_scopes *scopes;
+	uint32_t tid;       /* (p) */
+	int32_t slice_left; /* (w) ns; below 0: the monitor saw it run for so long, to the end */
 	struct wf_timer timer WF_ALIGNED(WF_CACHE_LINE); /* deadline of the current park */
 	/* (o) what the program has in the base register, while the thread is in the runtime; see self.h */
 	uintptr_t user_base;
@@ -146,8 +146,8 @@ struct wf_thread {
 	uint64_t preempted_at;
 	uint32_t nr_still;
 	int64_t still_since_ns;
-	/* (a) its own, from its first scope until it ends; NULL: it has had none */
-	struct wf_scopes *scopes;
+	uint32_t index;      /* (c) slot in the thread table */
+	uint32_t generation; /* (a) how often this slot was used */
 	/* (o) the real call that it is in is made again if it is ended for others; see rescue.h */
 	bool repeats_call;
 	bool has_own_files; /* (o) bound, and its kernel thread has a table of descriptors of its own; io/fd.h */

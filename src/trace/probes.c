@@ -3,9 +3,6 @@
 #include "trace/probes.h"
 #include "trace/trace.h"
 
-/* In a section of the file, not of zeroes: the kernel counts by its place there. */
-__attribute__((section(".probes"))) uint16_t wf_probes_wanted = 0;
-
 /*
  * A note: owner "stapsdt", kind 3; then where the nop is, where .stapsdt.base was when the file was linked (prelink may move
  * the one and not the note), the semaphore, provider, name, and the arguments as "8@operand".
@@ -20,7 +17,7 @@ __attribute__((section(".probes"))) uint16_t wf_probes_wanted = 0;
 		"992:	.balign 4\n"                                                                 \
 		"993:	.8byte 990b\n"                                                               \
 		"	.8byte _.stapsdt.base\n"                                                         \
-		"	.8byte wf_probes_wanted\n"                                                       \
+		"	.8byte wf_trace + 4\n"                                                           \
 		"	.asciz \"weft\"\n"                                                               \
 		"	.asciz \"" name "\"\n"                                                     \
 		"	.asciz \"" arguments "\"\n"                                                \

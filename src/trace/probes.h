@@ -3,8 +3,8 @@
  * USDT probes: places that bpftrace, perf, SystemTap and gdb find by name in the library, and instrument.
  *
  * Called by: trace.c, with each event. A probe is a nop and a note in the file (.note.stapsdt, as <sys/sdt.h> writes it); all
- * have one semaphore, which whoever uses a probe counts up. It is tested together with the word of the rings, so that off
- * costs the one branch that is there anyhow.
+ * have one semaphore, wf_trace.probes, which whoever uses a probe counts up. It is tested together with the word of the rings,
+ * so that off costs the one branch that is there anyhow.
  *
  *   weft:thread_new     the new thread, the one that makes it
  *   weft:thread_run     the thread
@@ -23,9 +23,6 @@
 #define WF_TRACE_PROBES_H
 
 #include <stdint.h>
-
-/* (a) written by the kernel, gdb or whoever traces */
-extern uint16_t wf_probes_wanted;
 
 /* The probe of that event, if it has one. tid: of the thread that ran. */
 void wf_probes_fire(uint32_t event, uint64_t tid, uint64_t a, uint64_t b);

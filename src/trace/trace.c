@@ -7,7 +7,10 @@
 _Static_assert(sizeof(struct wf_trace_event) == 32, "32,768 events in 1 MiB");
 _Static_assert(WF_EV_NR <= 1u << WF_TRACE_KIND_BITS, "the rest of the word is the number");
 
-struct wf_trace wf_trace;
+/* In a section of the file, not of zeroes: the kernel counts who wants probes by its place there. */
+__attribute__((section(".probes"))) struct wf_trace wf_trace = { .keeps = 0 };
+
+_Static_assert(offsetof(struct wf_trace, probes) == 4, "as probes.c tells it");
 
 static bool is_call(enum wf_event ev)
 {
@@ -61,7 +64,7 @@ void wf_trace_write(struct wf_trace_ring *rings, enum wf_event ev, uint32_t tid,
 	struct wf_trace_event *e;
 	uint64_t n;
 
-	if (wf_load_hint(&wf_probes_wanted))
+	if (wf_load_hint(&wf_trace.probes))
 		wf_probes_fire(ev, tid, a, b);
 	if (!rings || !wf_load_hint(&wf_trace.on))
 		return; /* probes may be wanted when the rings are frozen */

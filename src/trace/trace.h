@@ -67,12 +67,21 @@ struct wf_trace_moment {
 #define WF_TRACE_FILE_BYTES (1u << 17)   /* where all that is asked for is a file in the end */
 
 struct wf_trace {
-	uint32_t on;         /* (a) WF_TRACE_*: what is written now; 0 freezes what was */
+	union {
+		struct {
+			uint32_t on; /* (a) WF_TRACE_*: what is written now; 0 freezes what was */
+			uint16_t probes; /* (a) the semaphore of the USDT probes; see probes.h */
+		};
+		uint64_t
+			wanted; /* both of them: an event that nobody wants costs one load and one branch */
+	};
 	uint32_t keeps;      /* (c) the same as from the start */
 	uint64_t ring_bytes; /* (c) */
 	uint32_t nr_lacking; /* (a) kernel threads for whose rings there was no memory */
 	struct wf_trace_moment began, frozen; /* frozen: cycles 0 until then */
 };
+
+#define WF_TRACE_PROBES ((uint64_t)UINT16_MAX << 32) /* of wanted */
 
 extern struct wf_trace wf_trace;
 
