@@ -15,6 +15,7 @@
 #include "checks.h"
 #include "cmd.h"
 #include "report.h"
+#include "snapshot.h"
 #include "text.h"
 #include "tune/tune.h"
 
@@ -26,6 +27,7 @@ static const char doctor_help[] =
 	"       weft doctor --apply [--dry-run] [--force] [--i-know] [--root DIR] ID[@NAME][=VALUE]...\n"
 	"       weft doctor --undo | --verify [--root DIR] [JOURNAL]\n"
 	"       weft doctor --emit sysctl.d|tuned|link|cmdline ID[@NAME][=VALUE]...\n"
+	"       weft doctor --snapshot FILE\n"
 	"\n"
 	"Checks whether this machine, or one program, is fit for weft; says what could be set on the\n"
 	"machine. Changes nothing but with --apply and --undo.\n"
@@ -43,12 +45,13 @@ static const char doctor_help[] =
 	"  --undo          take back what a journal says, the newest that was not undone\n"
 	"  --verify        say whether what a journal says still holds\n"
 	"  --emit FORMAT   print the settings for a tool that keeps them over a boot\n"
+	"  --snapshot FILE write what is read here into a tar file; unpacked, --root DIR reads it\n"
 	"  --help          show this text\n"
 	"\n"
 	"Exit status: 0 if all is well, 1 with warnings, 2 with failures, 125 if weft itself fails.\n";
 
 struct doctor_options {
-	const char *root, *program, *explain;
+	const char *root, *program, *explain, *snapshot;
 	bool is_json, is_help, has_calls;
 	struct wf_tune_request tune;
 };
@@ -152,8 +155,13 @@ static int check_options(const struct doctor_options *o)
 {
 	struct stat st;
 
-	if (o->explain && (o->is_json || o->program || *o->root)) {
+	if (o->explain && (o->is_json || o->program || *o->root || o->snapshot)) {
 		wf_cmd_error("doctor: --explain takes no other option");
+		return WF_EXIT_REFUSED;
+	}
+	if (o->snapshot &&
+	    (o->is_json || o->program || *o->root || o->has_calls || o->tune.action)) {
+		wf_cmd_error("doctor: --snapshot takes no other option");
 		return WF_EXIT_REFUSED;
 	}
 	if (o->has_calls && !o->program) {
@@ -219,6 +227,7 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 		{ "json", no_argument, NULL, 'j' },
 		{ "explain", required_argument, NULL, 'e' },
 		{ "root", required_argument, NULL, 'r' },
+		{ "snapshot", required_argument, NULL, 's' },
 		{ "tune", no_argument, NULL, 't' },
 		{ "apply", no_argument, NULL, 'a' },
 		{ "undo", no_argument, NULL, 'u' },
@@ -256,6 +265,12 @@ static int parse_options(int argc, char **argv, struct doctor_options *out)
 			}
 			out->root = optarg;
 			break;
+		case 's':
+			out->snapshot = optarg;
+			if (*optarg)
+				break;
+			wf_cmd_error("doctor: --snapshot takes the name of a file, not ''");
+			return WF_EXIT_REFUSED;
 		case 'h':
 			out->is_help = true;
 			break;
@@ -299,6 +314,8 @@ static int doctor_main(int argc, char **argv)
 	}
 	if (o.explain)
 		return explain(o.explain);
+	if (o.snapshot)
+		return wf_snapshot_write(o.snapshot);
 	if (o.tune.action) {
 		o.tune.root = o.root;
 		o.tune.is_json = o.is_json;

@@ -27,6 +27,8 @@ int wf_machine_read(const struct wf_machine *m, const char *path, char *out, siz
 	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
+	if (m->visit)
+		m->visit(path, m->data);
 	while (len < bytes - 1) {
 		ssize_t got = read(fd, out + len, bytes - 1 - len);
 

@@ -2,7 +2,7 @@
 /*
  * A machine as a directory of files: /proc, /sys, or a copy of parts of them somewhere else.
  *
- * Used by: checks.c, doctor.c. Invariant: every path that a check reads goes through here, so a fixture
+ * Used by: checks.c, doctor.c, snapshot.c, tune/. Invariant: every path that a check reads goes through here, so a fixture
  * under --root is read by the same code as the live machine.
  */
 #ifndef WF_MACHINE_H
@@ -14,6 +14,9 @@
 
 struct wf_machine {
 	const char *root; /* "" is the live machine */
+	/* Called for each file that is read, or NULL: for snapshot.c. */
+	void (*visit)(const char *path, void *data);
+	void *data;
 };
 
 static inline bool wf_machine_is_live(const struct wf_machine *m)

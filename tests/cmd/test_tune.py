@@ -4,7 +4,9 @@ kernel in namespaces of the test's own."""
 import fcntl
 import json
 import os
+import re
 import subprocess
+import tarfile
 import time
 import unittest
 
@@ -121,6 +123,30 @@ class Tune(CommandTest):
         row = self.rows(root)["tw-recycle"]
         self.assertEqual((row["level"], row["seen"]),
                          ("warn", "/etc/sysctl.d/9-fast.conf still names it: remove it"))
+
+    def test_a_snapshot_shows_elsewhere_what_was_seen_here(self):
+        file, copy = self.path("snapshot.tar"), self.path("snapshot")
+        self.assertIn("wrote", self.good(self.weft("doctor", "--snapshot", file)))
+        with tarfile.open(file) as tar:
+            names = tar.getnames()
+            tar.extractall(copy)
+        self.assertEqual([n for n in names if n.startswith(("/", "..")) or re.match(r"proc/\d", n)], [])
+        rows = self.rows(copy)
+        for row, path in (("somaxconn", "net/core/somaxconn"), ("map-count", "vm/max_map_count"),
+                          ("tcp-wmem", "net/ipv4/tcp_wmem")):
+            with open("/proc/sys/" + path, encoding="ascii") as f:
+                self.assertEqual(rows[row]["value"], " ".join(f.read().split()))
+        # Which /proc and /sys a test may read differs: what the machine knows, the copy knows.
+        here, there = (json.loads(self.weft("doctor", "--json", *args).stdout)["checks"]
+                       for args in ((), ("--root", copy)))
+        for row, other in zip(here, there):
+            if other["level"] != "skip":
+                self.assertEqual((row["id"], row["value"]), (other["id"], other["value"]))
+
+    def test_a_snapshot_that_cannot_be_written(self):
+        for args, words in ((("/dev/full",), ("/dev/full", "No space left")), (("/no/such/x",), ("No such file",)),
+                            (("",), ("--snapshot",)), (("x", "--json"), ("no other option",))):
+            self.assert_refused(self.weft("doctor", "--snapshot", *args), 125, "doctor: ", *words)
 
     def test_advice_is_read_from_the_machine(self):
         row = self.rows(self.machine(**{

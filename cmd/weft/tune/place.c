@@ -76,7 +76,11 @@ int wf_place_open(const struct wf_machine *m, const char *path, int flags)
 
 	if (wf_machine_is_live(m)) {
 		fd = open(path, (int)how.flags);
-		return fd < 0 ? -errno : fd;
+		if (fd < 0)
+			return -errno;
+		if (m->visit)
+			m->visit(path, m->data);
+		return fd;
 	}
 	root = open(m->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)

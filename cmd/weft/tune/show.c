@@ -72,6 +72,18 @@ static void show_json(struct wf_text_json *json, const struct wf_machine *m,
 	wf_text_json_end(json, '}');
 }
 
+void wf_tune_look(const struct wf_machine *m)
+{
+	struct wf_signs signs;
+	struct wf_judgement j;
+
+	wf_signs_look(m, &signs);
+	for (size_t i = 0; i < wf_knobs_nr; i++) {
+		wf_judge(m, &wf_knobs[i], &signs, &j);
+		(void)wf_judge_owner(m, &wf_knobs[i]);
+	}
+}
+
 int wf_tune_show(const struct wf_machine *m, bool is_json)
 {
 	struct wf_text_json json = { .out = stdout };

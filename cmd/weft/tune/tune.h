@@ -39,6 +39,8 @@ struct wf_tune_request {
 
 /* Returns the exit code of the command. */
 int wf_tune_main(const struct wf_tune_request *r);
+/* Read all that the list is made of, and say nothing: m->visit gets the names of the files. */
+void wf_tune_look(const struct wf_machine *m);
 
 /* --- signs.c --- */
 
