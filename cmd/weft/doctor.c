@@ -21,7 +21,7 @@
 
 static const char doctor_help[] =
 	"Usage: weft doctor [--json] [--root DIR]\n"
-	"       weft doctor [--json | --calls] --program FILE\n"
+	"       weft doctor [--json | --calls] --program FILE|PID\n"
 	"       weft doctor --explain ID\n"
 	"       weft doctor --tune [--json] [--root DIR]\n"
 	"       weft doctor --apply [--dry-run] [--force] [--i-know] [--root DIR] ID[@NAME][=VALUE]...\n"
@@ -32,7 +32,9 @@ static const char doctor_help[] =
 	"Checks whether this machine, or one program, is fit for weft; says what could be set on the\n"
 	"machine. Changes nothing but with --apply and --undo.\n"
 	"\n"
-	"  --program FILE  check a program: does it run under weft, and what does it use?\n"
+	"  --program FILE|PID\n"
+	"                  check a program: does it run under weft, what does it use, which stacks\n"
+	"                  and workers are worth trying?\n"
 	"  --calls         with --program: list what becomes of each call that it uses\n"
 	"  --json          print JSON, with all calls\n"
 	"  --explain ID    say why a check is made; IDs are the second column\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `weft doctor --program`: what will happen to a program under weft, from its files alone.
+ * `weft doctor --program`: what will happen to a program under weft, from its files; of a process also from where it is now.
  *
  * Called by: doctor.c. Invariant: the verdict "refused" is exactly what `weft run` refuses; both ask
  * program.c.
@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
+#include "expect.h"
 #include "libraries.h"
 #include "program.h"
 #include "text.h"
@@ -27,6 +29,7 @@ struct report {
 	struct wf_program program;
 	struct wf_libraries libraries;
 	struct wf_uses uses;
+	struct wf_expect expect;
 	bool has_dlopen;
 	bool uses_std_thread;   /* somebody starts a std::thread */
 	const char *makers[16]; /* who makes threads: names of libraries, "" for the program */
@@ -63,6 +66,8 @@ static void visit_import(const char *name, void *data)
 		w->report->has_dlopen = true;
 	if (strcmp(name, "prctl") == 0)
 		w->limits_itself = true;
+	if (!w->library)
+		wf_expect_import(&w->report->expect, name);
 	wf_uses_add(&w->report->uses, name, w->library);
 }
 
@@ -282,6 +287,32 @@ static void print_counts(const struct wf_uses *u)
 		printf("%-14s%s; --calls lists them\n", "calls", line);
 }
 
+/* Calls that may wait in the kernel, with a kernel thread for each that does. */
+static void print_holders(const struct wf_uses *u)
+{
+	char names[512] = "";
+
+	for (size_t i = 0; i < u->nr; i++) {
+		if (!u->items[i].by && u->items[i].row->fate == WF_CALLS_HANDED &&
+		    strlen(names) < sizeof(names) / 2)
+			append(names, sizeof(names), ", ", u->items[i].row->name);
+	}
+	if (*names)
+		printf("%-14s%s: each that waits holds a kernel thread\n", "holds", names);
+}
+
+static void print_expect(const struct wf_expect *e)
+{
+	if (*e->now)
+		print_line("now", e->now);
+	if (*e->locks)
+		printf("%-14s%s; who waits is parked in user space\n", "locks", e->locks);
+	if (*e->stack)
+		print_line("stack", e->stack);
+	if (*e->workers)
+		print_line("workers", e->workers);
+}
+
 static void print_text(const struct report *r, const char *name, struct verdict v, bool has_calls)
 {
 	const struct wf_binary *b = &r->program.binary;
@@ -322,6 +353,8 @@ static void print_text(const struct report *r, const char *name, struct verdict 
 			print_line("missing", r->libraries.items[i].name);
 	}
 	print_counts(&r->uses);
+	print_holders(&r->uses);
+	print_expect(&r->expect);
 	printf("%-14s%zu libraries\n", "needs", r->libraries.nr);
 	if (!has_calls)
 		return;
@@ -362,6 +395,23 @@ static void print_calls(struct wf_text_json *j, const struct wf_uses *u)
 	wf_text_json_end(j, ']');
 }
 
+static void json_expect(struct wf_text_json *j, const struct wf_expect *e)
+{
+	wf_text_json_string(j, "locks", e->locks);
+	if (e->pid) {
+		wf_text_json_number(j, "pid", e->pid);
+		wf_text_json_bool(j, "under_weft", e->is_woven);
+		wf_text_json_number(j, "kernel_threads", (long long)e->nr_threads);
+		wf_text_json_number(j, "running", e->running);
+		wf_text_json_number(j, "stack_used_bytes", (long long)e->used_bytes);
+		wf_text_json_string(j, "now", e->now);
+	}
+	wf_text_json_number(j, "proposed_stack_bytes", (long long)e->proposed_bytes);
+	wf_text_json_string(j, "stack", e->stack);
+	wf_text_json_number(j, "proposed_workers", e->proposed_workers);
+	wf_text_json_string(j, "workers", e->workers);
+}
+
 static void print_json(const struct report *r, const char *name, struct verdict v)
 {
 	const struct wf_binary *b = &r->program.binary;
@@ -388,6 +438,7 @@ static void print_json(const struct report *r, const char *name, struct verdict 
 		wf_text_json_number(&j, "syscall_pairs", r->syscall_pairs);
 		wf_text_json_number(&j, "text_bytes", (long long)r->text_bytes);
 		wf_text_json_bool(&j, "uses_gs_base", r->base_user != NULL);
+		json_expect(&j, &r->expect);
 		print_calls(&j, &r->uses);
 		wf_text_json_begin(&j, "needed", '[');
 		for (size_t i = 0; i < b->nr_needed; i++)
@@ -402,18 +453,31 @@ int wf_report_program(const char *name, bool is_json, bool has_calls)
 {
 	char origin[PATH_MAX];  /* the loader asks the kernel, and that knows no link */
 	static struct report r; /* static for its size; there is one report in a process */
+	pid_t pid = wf_expect_pid(name);
+	char exe[64];
 	struct verdict v;
 
-	wf_program_examine(&r.program, name);
+	if (pid) {
+		snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
+		if (access(exe, R_OK) < 0) {
+			wf_cmd_error("doctor: cannot read the program of process %d: %s", (int)pid,
+				     strerror(errno));
+			return WF_EXIT_REFUSED;
+		}
+	}
+	wf_program_examine(&r.program, pid ? exe : name);
 	if (!r.program.exit_code) {
 		if (!realpath(r.program.target, origin))
 			snprintf(origin, sizeof(origin), "%s", r.program.target);
+		else if (pid)
+			snprintf(r.program.target, sizeof(r.program.target), "%s", origin);
 		if (wf_libraries_collect(&r.libraries, &r.program.binary, origin) < 0) {
 			wf_cmd_error("doctor: out of memory");
 			wf_program_done(&r.program);
 			return WF_EXIT_REFUSED;
 		}
 		analyse(&r);
+		wf_expect_look(&r.expect, pid);
 	}
 	v = judge(&r);
 	if (is_json)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `weft doctor --program FILE`. Used by: doctor.c.
+ * `weft doctor --program FILE|PID`. Used by: doctor.c.
  */
 #ifndef WF_REPORT_H
 #define WF_REPORT_H
