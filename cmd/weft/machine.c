@@ -28,7 +28,7 @@ int wf_machine_read(const struct wf_machine *m, const char *path, char *out, siz
 	if (fd < 0)
 		return -errno;
 	if (m->visit)
-		m->visit(path, m->data);
+		m->visit(path, NULL, m->data);
 	while (len < bytes - 1) {
 		ssize_t got = read(fd, out + len, bytes - 1 - len);
 

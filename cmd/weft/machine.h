@@ -14,8 +14,8 @@
 
 struct wf_machine {
 	const char *root; /* "" is the live machine */
-	/* Called for each file that is read, or NULL: for snapshot.c. */
-	void (*visit)(const char *path, void *data);
+	/* Called for each file that is read, or NULL: for snapshot.c. content: of what is no file here; else NULL. */
+	void (*visit)(const char *path, const char *content, void *data);
 	void *data;
 };
 

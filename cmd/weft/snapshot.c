@@ -115,7 +115,7 @@ static void put_file(struct snapshot *s, const char *path, size_t len)
 }
 
 /* What cannot be read from its beginning on, as registers of a CPU, is left out. */
-static void copy(const char *path, void *data)
+static void copy(const char *path, const char *content, void *data)
 {
 	struct snapshot *s = data;
 	size_t len = 0;
@@ -124,6 +124,11 @@ static void copy(const char *path, void *data)
 
 	if (path[0] != '/' || !add(s, path))
 		return;
+	if (content) {
+		len = (size_t)snprintf(s->content, MOST_BYTES, "%s\n", content);
+		put_file(s, path, len);
+		return;
+	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return;

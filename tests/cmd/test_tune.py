@@ -433,6 +433,32 @@ END''')
             self.skipTest("no veth here")
         self.assertEqual(self.good(done).count("ok, read back"), 2)
 
+    def test_live_card_and_back(self):
+        done = self.alone('ip link add weft0 type veth peer name weft1 || exit 77\n'
+                          '"$0" doctor --apply tso@weft0=0 gro@weft0=1 && "$0" doctor --verify && "$0" doctor --undo\n'
+                          '! "$0" doctor --apply coalesce@weft0=10 2>/dev/null || exit 3; "$0" doctor --tune --json')
+        if done.returncode == 77:
+            self.skipTest("no veth here")
+        text, brace, knobs = self.good(done).partition("{")
+        self.assertEqual(text.count("ok, read back"), 4)
+        self.assertIn("/sys/class/net/weft0/ethtool.tso   1 -> 0   ok, read back", text)
+        self.assertIn("/sys/class/net/weft0/ethtool.tso   0 -> 1   ok, read back", text)
+        self.assertEqual({k["id"]: k["value"] for k in json.loads(brace + knobs)["knobs"]}["tso"], "1")
+
+    def test_cards_of_a_copy(self):
+        place = "sys/class/net/eth0/ethtool."
+        root = self.machine(**{place + "tso": "0\n", place + "coalesce": "3\n", "proc/net/connector": "Name ID\ncn_proc 1:1\n"})
+        rows = self.rows(root)
+        self.assertEqual((rows["tso"]["value"], rows["coalesce"]["value"]), ("0", "3"))
+        self.assertEqual((rows["connector"]["value"], self.rows(self.machine())["connector"]["level"]), ("there", "none"))
+        self.good(self.doctor(root, "--apply", "tso=1", "coalesce@eth0=50"))
+        self.assertEqual((self.value(root, place + "tso"), self.value(root, place + "coalesce")), ("1", "50"))
+        self.good(self.doctor(root, "--undo"))
+        self.assertEqual((self.value(root, place + "tso"), self.value(root, place + "coalesce")), ("0", "3"))
+        self.assert_refused(self.doctor(root, "--apply", "tso=2"), 125, "tso", "0 to 1")
+        self.assertIn("TCPSegmentationOffload=1", self.good(self.doctor(root, "--emit", "link", "tso@eth0=1")))
+        self.assert_refused(self.doctor(root, "--emit", "tuned", "tso@eth0=1"), 125, "not for tuned")
+
     def test_a_value_that_the_kernel_refuses_is_dropped(self):
         done = self.alone('echo 2048 > /proc/sys/net/ipv4/ip_unprivileged_port_start || exit 77\n'
                           '"$0" doctor --apply "port-range=1500 60000" somaxconn=1234; echo $?; "$0" doctor --undo')

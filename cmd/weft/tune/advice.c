@@ -79,6 +79,21 @@ void wf_advice_preemption(const struct wf_machine *m, const struct wf_signs *s,
 	}
 }
 
+void wf_advice_connector(const struct wf_machine *m, const struct wf_signs *s,
+			 struct wf_judgement *out)
+{
+	char text[512];
+
+	(void)s;
+	if (wf_machine_read(m, "/proc/net/connector", text, sizeof(text)) > 0 &&
+	    strstr(text, "cn_proc")) {
+		strcpy(out->value, "there");
+		out->level = WF_TUNE_OK;
+	} else {
+		absent(out);
+	}
+}
+
 void wf_advice_idle(const struct wf_machine *m, const struct wf_signs *s, struct wf_judgement *out)
 {
 	char path[128], name[64] = "", next[64];

@@ -42,11 +42,13 @@ static int check_place(const struct wf_machine *m, const struct wf_item *item, c
 		ret = -EINVAL;
 	if (ret == 0 && !is_dry) {
 		/* A look at the rights would not say whether the file system is read-only. */
-		ret = wf_place_open(m, place, O_WRONLY | O_NONBLOCK);
+		ret = item->knob->card_get && wf_machine_is_live(m)
+			      ? wf_card_may_write()
+			      : wf_place_open(m, place, O_WRONLY | O_NONBLOCK);
 		/* Somebody holds a lease: the write itself will wait for its end. */
 		if (ret == -EWOULDBLOCK)
 			return 0;
-		if (ret >= 0)
+		if (ret > 0)
 			(void)close(ret);
 	}
 	return ret < 0 ? refuse_place(item, place, ret) : 0;

@@ -27,7 +27,7 @@ static bool as_tuned(const struct wf_item *item, FILE *out)
 	const char *star = k->places ? strchr(k->places, '*') : NULL;
 	char name[128];
 
-	if (k->width)
+	if (k->width || k->card_get)
 		return false;
 	if (wf_knob_sysctl(k, name, sizeof(name)))
 		fprintf(out, "\n[sysctl]\n%s=%s\n", name, item->value);

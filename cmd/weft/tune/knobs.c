@@ -7,6 +7,7 @@
  */
 #include <fnmatch.h>
 #include <limits.h>
+#include <linux/ethtool.h>
 #include <string.h>
 
 #include "tune/tune.h"
@@ -17,6 +18,12 @@
 #define AT_LEAST(value) .form = WF_KNOB_NUMBER, .nr_numbers = 1, .wants = WF_KNOB_AT_LEAST, .want = (value)
 #define ASK(low, high) .form = WF_KNOB_NUMBER, .nr_numbers = 1, .wants = WF_KNOB_ASK, .min = (low), .max = (high)
 #define ADVICE(f) .form = WF_KNOB_ADVICE, .advise = (f)
+#define CARD(name, words, get, set, most, link_name, shell, reason)                                \
+	{                                                                                          \
+		.id = (name), .title = words, .places = "/sys/class/net/*/ethtool." name,          \
+		ASK(0, most), .card_get = (get), .card_set = (set), .link = (link_name),           \
+		.command = (shell), .why = (reason)                                                \
+	}
 /* clang-format on */
 
 const struct wf_knob wf_knobs[] = {
@@ -156,6 +163,18 @@ const struct wf_knob wf_knobs[] = {
 	  .owner = WF_KNOB_IRQBALANCE,
 	  .cmdline = "irqaffinity=",
 	  .why = "a list such as 0-1; an interrupt that the kernel manages refuses." },
+	CARD("tso", "cuts segments itself", ETHTOOL_GTSO, ETHTOOL_STSO, 1, "TCPSegmentationOffload",
+	     "ethtool -K CARD tso on",
+	     "one pass through the stack for 64 KiB; off costs CPU time for each packet that is sent."),
+	CARD("gso", "segments are cut late", ETHTOOL_GGSO, ETHTOOL_SGSO, 1,
+	     "GenericSegmentationOffload", "ethtool -K CARD gso on",
+	     "the same in the kernel, just before the card, for all that it cannot cut."),
+	CARD("gro", "packets are put together", ETHTOOL_GGRO, ETHTOOL_SGRO, 1,
+	     "GenericReceiveOffload", "ethtool -K CARD gro on",
+	     "one pass through the stack for many packets of a connection; off for routers that must not."),
+	CARD("coalesce", "interrupts wait for more", ETHTOOL_GCOALESCE, ETHTOOL_SCOALESCE, 100000,
+	     NULL, "ethtool -C CARD rx-usecs N",
+	     "microseconds until a packet's interrupt: fewer interrupts for more latency."),
 	{ .id = "map-count",
 	  .title = "mappings of a process",
 	  .places = SYSCTL "vm/max_map_count",
@@ -323,6 +342,10 @@ const struct wf_knob wf_knobs[] = {
 	  ADVICE(wf_advice_idle),
 	  .cmdline = "processor.max_cstate=",
 	  .why = "in the BIOS, too. A program that holds /dev/cpu_dma_latency open limits it as long as that." },
+	{ .id = "connector",
+	  .title = "news of processes from the kernel",
+	  ADVICE(wf_advice_connector),
+	  .why = "weft watch --process learns from it of programs that it has not started; else it looks once a second." },
 	{ .id = "steal",
 	  .title = "time that the host takes",
 	  ADVICE(wf_advice_steal),

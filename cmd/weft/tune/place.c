@@ -29,10 +29,24 @@ static void quote(char **at, const char *text)
 	}
 }
 
+/* What was found are the cards. False: no memory. */
+static bool add_to_each(glob_t *found, const char *name)
+{
+	for (size_t i = 0; i < found->gl_pathc; i++) {
+		char *longer = realloc(found->gl_pathv[i],
+				       strlen(found->gl_pathv[i]) + strlen(name) + 1);
+
+		if (!longer)
+			return false;
+		found->gl_pathv[i] = strcat(longer, name);
+	}
+	return true;
+}
+
 void wf_places_find(const struct wf_machine *m, const struct wf_knob *k, const char *name,
 		    struct wf_places *out)
 {
-	char *pattern, *at;
+	char *pattern, *at, value[WF_TUNE_VALUE];
 	const char *star = k->places ? strchr(k->places, '*') : NULL;
 
 	*out = (struct wf_places){ .root_length = strlen(m->root) };
@@ -46,12 +60,18 @@ void wf_places_find(const struct wf_machine *m, const struct wf_knob *k, const c
 		sprintf(at, "%.*s%s%s", (int)(star - k->places), k->places, name, star + 1);
 	else
 		strcpy(at, k->places);
-	(void)glob(pattern, 0, NULL, &out->found);
+	at = k->card_get && wf_machine_is_live(m) ? strrchr(pattern, '/') : NULL;
+	if (at)
+		*at = '\0';
+	if (glob(pattern, 0, NULL, &out->found) == 0 && at &&
+	    !add_to_each(&out->found, strrchr(k->places, '/')))
+		out->found.gl_pathc = 0;
 	free(pattern);
 	for (size_t i = 0; i < out->found.gl_pathc; i++) {
 		char *path = out->found.gl_pathv[i];
 
-		if (k->accepts && !k->accepts(m, path + out->root_length))
+		if ((k->accepts && !k->accepts(m, path + out->root_length)) ||
+		    (at && wf_card_read(k, path, value) == -EOPNOTSUPP))
 			continue;
 		out->found.gl_pathv[i] = out->found.gl_pathv[out->nr];
 		out->found.gl_pathv[out->nr++] = path;
@@ -79,7 +99,7 @@ int wf_place_open(const struct wf_machine *m, const char *path, int flags)
 		if (fd < 0)
 			return -errno;
 		if (m->visit)
-			m->visit(path, m->data);
+			m->visit(path, NULL, m->data);
 		return fd;
 	}
 	root = open(m->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -194,6 +214,12 @@ int wf_place_read(const struct wf_machine *m, const struct wf_knob *k, const cha
 
 	if (k->width)
 		return read_bit(m, k, path, out);
+	if (k->card_get && wf_machine_is_live(m)) {
+		ret = wf_card_read(k, path, out);
+		if (ret == 0 && m->visit)
+			m->visit(path, out, m->data);
+		return ret;
+	}
 	ret = wf_place_text(m, path, text, sizeof(text));
 	if (ret < 0)
 		return ret;
@@ -218,6 +244,8 @@ int wf_place_write(const struct wf_machine *m, const struct wf_knob *k, const ch
 
 	if (k->width)
 		return write_bit(m, k, path, value);
+	if (k->card_get && wf_machine_is_live(m))
+		return wf_card_write(k, path, value);
 	fd = wf_place_open(m, path, O_WRONLY);
 	if (fd < 0)
 		return fd;

@@ -4,7 +4,7 @@
  *
  * Files: tune.c (which request, its IDs and values), knobs.c (the table), advice.c (rows that are only advised), signs.c
  * (symptoms), judge.c (what to say about a row), show.c (the list), place.c (files that hold a value), journal.c, apply.c
- * (set, undo, verify), emit.c (fragments for other tools), dca.c (a switch of old chipsets).
+ * (set, undo, verify), emit.c (fragments for other tools), dca.c (a switch of old chipsets), card.c (what ethtool sets).
  *
  * Invariant: nothing is written to a place before a line of the journal that undoes it has reached the disk.
  */
@@ -119,6 +119,8 @@ struct wf_knob {
 	/* Not text: one bit of so many bytes at an offset of the place. The value is 0 or 1. */
 	unsigned int width, bit;
 	long long offset;
+	unsigned int card_get,
+		card_set;    /* no file but on a copy: commands of ethtool's ioctl; see card.c */
 	const char *command; /* what a shell would do, where that is no echo */
 	bool is_risky;       /* only with --i-know */
 	const char *(*unfit)(const struct wf_machine *m); /* why not on this machine */
@@ -147,6 +149,14 @@ void wf_advice_tw_recycle(const struct wf_machine *, const struct wf_signs *,
 			  struct wf_judgement *);
 void wf_advice_net_dma(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
 void wf_advice_oprofile(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
+
+void wf_advice_connector(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
+
+/* --- card.c: of the live machine; 0, or -errno --- */
+
+int wf_card_read(const struct wf_knob *k, const char *place, char out[WF_TUNE_VALUE]);
+int wf_card_write(const struct wf_knob *k, const char *place, const char *value);
+int wf_card_may_write(void);
 
 /* --- dca.c --- */
 
