@@ -4,11 +4,15 @@
 Used by the test_*.py files of this folder. WEFT_COMMAND names the command, CC the compiler. A dummy library
 stands in for the one that `weft run` preloads, so these tests say nothing about scheduling.
 """
+import fcntl
 import os
+import pty
 import shlex
 import shutil
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 WEFT = os.environ["WEFT_COMMAND"]
@@ -55,6 +59,23 @@ class CommandTest(unittest.TestCase):
     def weft(self, *args, **changes):
         return subprocess.run([WEFT, *args], env=self.environment(**changes), cwd=self.dir,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=240, check=False)
+
+    def on_a_terminal(self, columns, *args):
+        """The lines that come out on a terminal that is so wide."""
+        ours, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        with subprocess.Popen([WEFT, *args], env=self.environment(WEFT_LIBRARY=None), stdin=subprocess.DEVNULL,
+                              stdout=its, stderr=its) as p:
+            os.close(its)
+            text = b""
+            while True:
+                try:
+                    text += os.read(ours, 4096)
+                except OSError:  # EIO: the last writer has gone
+                    break
+            self.assertEqual(p.wait(), 0)
+        os.close(ours)
+        return text.decode().replace("\r\n", "\n").split("\n")
 
     def assert_refused(self, done, code, *words):
         """One line on stderr, the exit code, nothing on stdout."""

@@ -118,6 +118,14 @@ class Compare(CommandTest):
             with self.subTest(args=args):
                 self.assert_refused(self.compare(*args), code, *words)
 
+    def test_the_table_fits_a_narrow_terminal(self):
+        for columns in (40, 80):
+            lines = self.on_a_terminal(columns, "compare", "--rounds", "1", "--warmup", "0", "--", "true")
+            table = lines[next(i for i, l in enumerate(lines) if "native" in l):]
+            table = table[:table.index("")]
+            self.assertLessEqual(max(map(len, table)), columns, table)
+            self.assertEqual(len(table), 11 if columns == 40 else 6)
+
     def test_kernel_threads_are_counted(self):
         d = self.document("--rounds", "3", "--workers", "1", self.victim, "threads", "60")
         self.assertTrue(d["is_alike"])

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "compare/compare.h"
 #include "text.h"
+
+#define TABLE_COLUMNS 78
 
 /* Order as in enum wf_compare_metric. */
 static const struct metric {
@@ -105,6 +108,12 @@ static void put_value(char out[40], int metric, double value, double native)
 		 unit);
 }
 
+/* Where the table has no room each row's name has a line of its own, down to 40 columns. */
+static bool is_narrow(void)
+{
+	return wf_numbers_columns(STDOUT_FILENO) < TABLE_COLUMNS;
+}
+
 static void print_row(const struct wf_compare *c, int metric)
 {
 	double n = median(c, WF_COMPARE_NATIVE, metric), w = median(c, WF_COMPARE_WEFT, metric);
@@ -116,7 +125,8 @@ static void print_row(const struct wf_compare *c, int metric)
 	put_value(weft, metric, w, n);
 	if (n > 0)
 		snprintf(by, sizeof(by), "%.2fx", w / n);
-	printf("%-24s %14s %4.0f %% %14s %4.0f %% %9s\n",
+	printf(is_narrow() ? "%s\n%9s %3.0f %% %9s %3.0f %% %7s\n"
+			   : "%-24s %14s %4.0f %% %14s %4.0f %% %9s\n",
 	       metric == WF_COMPARE_WALL && c->load ? "the load took" : metrics[metric].label,
 	       native, 100 * spread(c, WF_COMPARE_NATIVE, metric), weft,
 	       100 * spread(c, WF_COMPARE_WEFT, metric), by);
@@ -220,7 +230,8 @@ void wf_compare_show(const struct wf_compare *c)
 {
 	printf("%s; medians of %d round%s in turn; %%: the width of their middle half\n\n",
 	       c->machine, c->nr_rounds, c->nr_rounds == 1 ? "" : "s");
-	printf("%-24s %14s %6s %14s %6s %9s\n", "", "native", "", "weft", "", "");
+	printf(is_narrow() ? "%s%9s %5s %9s %5s %7s\n" : "%-24s %14s %6s %14s %6s %9s\n", "",
+	       "native", "", "weft", "", "");
 	for (int metric = 0; metric < WF_COMPARE_NR_METRICS; metric++)
 		print_row(c, metric);
 	putchar('\n');
