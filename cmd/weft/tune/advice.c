@@ -6,8 +6,11 @@
  */
 #include <glob.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "tune/tune.h"
+
+#define RSEQ_SLICE_EXTENSION 79 /* Linux 7.0; with 1: is it on? */
 
 static void absent(struct wf_judgement *out)
 {
@@ -77,6 +80,17 @@ void wf_advice_preemption(const struct wf_machine *m, const struct wf_signs *s,
 			return;
 		}
 	}
+}
+
+/* Whether a thread may ask for a few microseconds more at the end of its slice: only the kernel itself can tell. */
+void wf_advice_extension(const struct wf_machine *m, const struct wf_signs *s,
+			 struct wf_judgement *out)
+{
+	(void)s;
+	if (wf_machine_is_live(m) && prctl(RSEQ_SLICE_EXTENSION, 1, 0, 0, 0) >= 0)
+		strcpy(out->value, "there");
+	else
+		absent(out);
 }
 
 void wf_advice_connector(const struct wf_machine *m, const struct wf_signs *s,

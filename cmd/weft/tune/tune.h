@@ -150,6 +150,7 @@ void wf_advice_tw_recycle(const struct wf_machine *, const struct wf_signs *,
 void wf_advice_net_dma(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
 void wf_advice_oprofile(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
 
+void wf_advice_extension(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
 void wf_advice_connector(const struct wf_machine *, const struct wf_signs *, struct wf_judgement *);
 
 /* --- card.c: of the live machine; 0, or -errno --- */
