@@ -23,6 +23,7 @@
 #include <semaphore.h>
 #include <string>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -404,6 +405,43 @@ TEST(many_spawn_and_join_at_once)
 	       SPAWNERS * times * 4) /* nobody joins them; the harness ends a test that hangs */
 		weft_thread_yield();
 	CHECK_EQ(nr_run, SPAWNERS * times * 4);
+}
+
+static int notes_tid(void *tid)
+{
+	*(pid_t *)tid = gettid();
+	nr_run++;
+	return 7;
+}
+
+TEST(of_many_that_nobody_joins_most_have_ended)
+{
+	enum {
+		MANY = 2000,
+		MOST = 1200 /* rest, or have not ended yet */
+	};
+	static weft_thread *t[MANY];
+	static pid_t tids[MANY];
+	int nr_there = MANY, result = 0, sum = 0;
+
+	nr_run = 0;
+	for (int i = 0; i < MANY; i++)
+		while (weft_thread_spawn(notes_tid, &tids[i], nullptr, &t[i]))
+			weft_thread_yield();
+	/* The harness ends a test that hangs. */
+	while (nr_run < MANY)
+		weft_thread_yield();
+	while (nr_there > MOST) {
+		weft_thread_yield();
+		nr_there = 0;
+		for (int i = 0; i < MANY; i++)
+			nr_there += syscall(SYS_tgkill, getpid(), tids[i], 0) == 0;
+	}
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(weft_thread_join(t[i], &result, WEFT_NEVER), 0);
+		sum += result;
+	}
+	CHECK_EQ(sum, 7 * MANY);
 }
 
 /* So many rest afterwards. */
