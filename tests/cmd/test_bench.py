@@ -89,6 +89,15 @@ class Bench(CommandTest):
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             self.assertIn(b"io-models", done.stdout)
 
+    def test_the_table_fits_the_terminal(self):
+        for columns, words in ((40, ("req/CPU s", "p99 us")), (80, ("req/s", "req/CPU s", "p50 us", "p99 us", "KiB/conn")),
+                               (120, ("calls/req", "switches"))):
+            lines = self.on_a_terminal(columns, "bench", "io-models", *SHORT, "--connections", "3", "--models", "poll,epoll")
+            table = lines[next(i for i, l in enumerate(lines) if l.startswith("3 connections")):]
+            self.assertLessEqual(max(map(len, table)), columns, table)
+            for word in words:
+                self.assertIn(word, table[0])
+
     def test_short_run_has_all_rows(self):
         picture = self.path("picture.svg")
         self.write("picture.svg", b"x" * 100000)  # what was there before is gone afterwards

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What `weft bench io-models` prints: the table and the JSON document. Called by: bench.c, models_svg.c. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/models.h"
 #include "numbers.h"
@@ -44,32 +46,79 @@ static double baseline(const struct wf_models *m, int connections)
 	return NAN;
 }
 
+/* From left to right; what a terminal has no room for is left out, the highest `rank` first. metric: -1: the ratio. */
+static const struct column {
+	const char *head;
+	int metric, width, rank;
+} columns[] = {
+	{ "req/s", WF_MODELS_RATE, 10, 3 },
+	{ "req/CPU s", WF_MODELS_PER_CPU_S, 11, 1 },
+	{ "", -1, 8, 4 },
+	{ "p50 us", WF_MODELS_P50, 10, 5 },
+	{ "p99 us", WF_MODELS_P99, 10, 2 },
+	{ "p99.9 us", WF_MODELS_P999, 10, 7 },
+	{ "calls/req", WF_MODELS_CALLS, 10, 8 },
+	{ "switches", WF_MODELS_SWITCHES, 10, 9 },
+	{ "KiB/conn", WF_MODELS_MEMORY, 10, 6 },
+};
+
+#define NR_COLUMNS ((int)(sizeof(columns) / sizeof(columns[0])))
+#define LABEL_COLUMNS 19 /* "threads under weft" */
+
+static bool is_shown[sizeof(columns) / sizeof(columns[0])];
+
+/* False: not all are shown. A file is as wide as the table. */
+static bool choose_columns(void)
+{
+	bool has_all = true;
+	int left = isatty(STDOUT_FILENO) ? wf_numbers_columns(STDOUT_FILENO) : INT_MAX;
+
+	left -= LABEL_COLUMNS;
+	for (int rank = 1; rank <= NR_COLUMNS; rank++) {
+		for (int i = 0; i < NR_COLUMNS; i++) {
+			if (columns[i].rank != rank)
+				continue;
+			is_shown[i] = left >= columns[i].width;
+			left = is_shown[i] ? left - columns[i].width : 0;
+			has_all = has_all && is_shown[i];
+		}
+	}
+	return has_all;
+}
+
 static void print_row(const struct wf_models *m, const struct wf_models_row *row)
 {
 	const double *v = row->median.value;
-	char text[8][32], ratio[32] = "-";
 	double base = baseline(m, row->connections);
+	char text[32];
 
 	if (row->nr_samples == 0) {
-		printf("%-20s  %s\n", row->model->label, row->why_not);
+		printf("%-*s %s\n", LABEL_COLUMNS, row->model->label, row->why_not);
 		return;
 	}
-	if (isfinite(v[WF_MODELS_PER_CPU_S] / base))
-		snprintf(ratio, sizeof(ratio), "%.2fx", v[WF_MODELS_PER_CPU_S] / base);
-	for (int i = WF_MODELS_RATE; i <= WF_MODELS_SWITCHES; i++)
-		wf_numbers_text(text[i], v[i]);
-	wf_numbers_text(text[WF_MODELS_MEMORY], v[WF_MODELS_MEMORY] / 1024);
-	printf("%-20s %9s %10s %7s %9s %9s %9s %9s %9s %9s\n", row->model->label,
-	       text[WF_MODELS_RATE], text[WF_MODELS_PER_CPU_S], ratio, text[WF_MODELS_P50],
-	       text[WF_MODELS_P99], text[WF_MODELS_P999], text[WF_MODELS_CALLS],
-	       text[WF_MODELS_SWITCHES], text[WF_MODELS_MEMORY]);
+	printf("%-*s", LABEL_COLUMNS, row->model->label);
+	for (int i = 0; i < NR_COLUMNS; i++) {
+		int metric = columns[i].metric;
+
+		if (!is_shown[i])
+			continue;
+		if (metric >= 0)
+			wf_numbers_text(text, v[metric] / (metric == WF_MODELS_MEMORY ? 1024 : 1));
+		else if (isfinite(v[WF_MODELS_PER_CPU_S] / base))
+			snprintf(text, sizeof(text), "%.2fx", v[WF_MODELS_PER_CPU_S] / base);
+		else
+			strcpy(text, "-");
+		printf("%*s", columns[i].width, text);
+	}
+	putchar('\n');
 	if (row->why_not[0])
-		printf("%-20s (%d round%s, then: %s)\n", "", row->nr_samples,
+		printf("%-*s (%d round%s, then: %s)\n", LABEL_COLUMNS, "", row->nr_samples,
 		       row->nr_samples == 1 ? "" : "s", row->why_not);
 }
 
 void wf_models_show_table(const struct wf_models *m)
 {
+	bool has_all = choose_columns();
 	char text[512];
 
 	wf_models_describe(m, text, sizeof(text));
@@ -78,12 +127,16 @@ void wf_models_show_table(const struct wf_models *m)
 		if (i % m->nr_models == 0) {
 			snprintf(text, sizeof(text), "%d connection%s", m->rows[i].connections,
 				 m->rows[i].connections == 1 ? "" : "s");
-			printf("\n%-20s %9s %10s %7s %9s %9s %9s %9s %9s %9s\n", text, "req/s",
-			       "req/CPU s", "", "p50 us", "p99 us", "p99.9 us", "calls/req",
-			       "switches", "KiB/conn");
+			printf("\n%-*s", LABEL_COLUMNS, text);
+			for (int k = 0; k < NR_COLUMNS; k++)
+				printf("%*s", is_shown[k] ? columns[k].width : 0,
+				       is_shown[k] ? columns[k].head : "");
+			putchar('\n');
 		}
 		print_row(m, &m->rows[i]);
 	}
+	if (!has_all)
+		printf("\nThere is more on a wider terminal.\n");
 }
 
 static void json_values(struct wf_text_json *j, const struct wf_models_sample *s)
