@@ -291,6 +291,13 @@ static bool sleep_in_poller(struct wf_kthread *k)
 	return has_napped;
 }
 
+/* There will be no work any more. */
+static void give_worker_up(struct wf_kthread *k)
+{
+	wf_store_release(&k->worker->kthread, (struct wf_kthread *)NULL);
+	wf_store_release(&k->worker, (struct wf_worker *)NULL);
+}
+
 struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 {
 	struct wf_worker *w = k->worker;
@@ -319,6 +326,10 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 		if (k->is_searching) {
 			k->is_searching = false;
 			wf_fetch_sub(&wf_rt.nr_searching, 1u);
+		}
+		if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.is_stopping))) {
+			give_worker_up(k);
+			return NULL;
 		}
 		has_napped = !wf_width_rest(k) && sleep_in_poller(k);
 	}

@@ -50,7 +50,7 @@ static void poll_beside(void *arg)
 	wf_rt_name_kthread("weft-poll");
 	ask_for_short_slices();
 	wf_store_release(&wf_rt.poller.kthread, k);
-	for (;;) {
+	while (!wf_load_relaxed(&wf_rt.is_stopping)) {
 		uint32_t state = wf_load_seq_cst(&wf_rt.poller.state);
 		uint64_t unparks = k->count.unparks;
 

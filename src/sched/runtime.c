@@ -10,6 +10,7 @@
 #include "sched/park.h"
 #include "sched/preempt.h"
 #include "sched/rescue.h"
+#include "sched/width.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -147,8 +148,11 @@ static struct wf_kthread *map_kthread(void)
 
 static struct wf_kthread *new_kthread(void)
 {
-	struct wf_kthread *k = take_ended();
+	struct wf_kthread *k;
 
+	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.is_stopping)))
+		return NULL;
+	k = take_ended();
 	if (!k)
 		k = map_kthread();
 	if (k)
@@ -510,8 +514,50 @@ long wf_runtime_staff(void)
 	return ret;
 }
 
+/* Whatever kernel threads sleep in: a spare's word, the rest of a narrow program, the guest poller's, the poller. */
+static void rouse(void)
+{
+	struct wf_kthread *k = take_spare();
+
+	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
+		wf_width_rouse(&wf_rt.workers[i]);
+	if (k) {
+		wf_store_release(&k->sleep_word, 0u);
+		(void)sys_futex_wake(&k->sleep_word, 1);
+	}
+	(void)sys_futex_wake(&wf_rt.poller.state, 1);
+	wf_rt.io->wake();
+}
+
+static bool have_all_ended(void)
+{
+	for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++)
+		if (!wf_rt.kthreads[i]->is_door && wf_load_acquire(&wf_rt.kthreads[i]->tid))
+			return false;
+	return true;
+}
+
+/* None is made any more, but one may have been on its way: then it came back, or is one more, while we looked. */
+static void end_kthreads(void)
+{
+	uint32_t revivals, nr;
+
+	wf_store_seq_cst(&wf_rt.is_stopping, 1u);
+	do {
+		revivals = wf_load_seq_cst(&wf_rt.revivals);
+		nr = wf_load_seq_cst(&wf_rt.nr_kthreads);
+		for (uint32_t round = 0; !have_all_ended(); round++) {
+			rouse();
+			sys_relax(round);
+		}
+	} while (wf_load_seq_cst(&wf_rt.nr_reviving) ||
+		 wf_load_seq_cst(&wf_rt.revivals) != revivals ||
+		 wf_load_seq_cst(&wf_rt.nr_kthreads) != nr);
+}
+
 void wf_runtime_stop(void)
 {
+	end_kthreads();
 	for (uint32_t i = 0; i < wf_rt.nr_kthreads; i++) {
 		struct wf_kthread *k = wf_rt.kthreads[i];
 

@@ -58,9 +58,10 @@ struct wf_runtime_config {
 };
 
 struct wf_runtime {
-	uint32_t started; /* (a) */
-	int pid;          /* (p) */
-	char name[16];    /* (p) of the program, as the kernel has it */
+	uint32_t started;     /* (a) */
+	uint32_t is_stopping; /* (a) kernel threads end where they find nothing to do */
+	int pid;              /* (p) */
+	char name[16];        /* (p) of the program, as the kernel has it */
 	bool is_filtered; /* (a) a filter of the program's judges our own calls: no names any more */
 	uint32_t nr_workers;          /* (p) */
 	struct wf_worker *workers;    /* (p) */
@@ -148,7 +149,10 @@ struct wf_thread *wf_runtime_start(const struct wf_runtime_config *config);
  * 0, or -errno: none could be made.
  */
 long wf_runtime_staff(void);
-/* As if wf_runtime_start() had not been called; no kernel thread was made. */
+/*
+ * As if wf_runtime_start() had not been called. By its caller, which is still where it was: every thread has ended, and
+ * every helper but the poller. The other kernel threads end now, if any were made.
+ */
 void wf_runtime_stop(void);
 /*
  * Move the calling (main) thread to a worker; the kernel thread goes on as door_loop(), which never returns.

@@ -508,6 +508,8 @@ static bool wait_as_spare(struct wf_kthread *k)
 {
 	int64_t life = k->is_tied ? -1 : SPARE_LIFE_NS;
 
+	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.is_stopping)))
+		return true;
 	wf_rt_add_spare(k);
 	while (wf_load_acquire(&k->sleep_word)) {
 		if (sys_futex_wait(&k->sleep_word, 1, life) != -ETIMEDOUT)
