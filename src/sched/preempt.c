@@ -209,15 +209,23 @@ static void on_kick(int sig, void *info, void *context)
 	wf_self_handle(wf_preempt_on_kick, sig, info, context);
 }
 
+static void on_spare(int sig, void *info, void *context)
+{
+	if (wf_is_kick(sig, info))
+		on_kick(sig, info, context);
+}
+
 void wf_preempt_take_kicks(void)
 {
-	const struct sys_sigaction kick = {
+	struct sys_sigaction kick = {
 		.handler = (void *)on_kick,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SYS_SA_RESTORER,
 		.restorer = (void *)wf_arch_restorer_native,
 	};
 
 	(void)sys_sigaction(WF_SIG_KICK, &kick, NULL);
+	kick.handler = (void *)on_spare;
+	(void)sys_sigaction(WF_SIG_KICK_SPARE, &kick, NULL);
 }
 
 void wf_preempt_settle(struct wf_kthread *k)

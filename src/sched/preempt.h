@@ -11,7 +11,7 @@ struct wf_siginfo;
 
 bool wf_is_kick(int sig, const struct wf_siginfo *info);
 
-/* Signal handler for WF_SIG_KICK; and make it that, for the process. */
+/* Signal handler for WF_SIG_KICK; and make it that, for the process, and of the spare one, which linux/ then takes. */
 void wf_preempt_on_kick(int sig, void *info, void *uc);
 void wf_preempt_take_kicks(void);
 /* k, the caller's, has just given its worker away: a kick for that one's sake comes now, or never. */

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define STACK_BYTES (64ul << 10)
@@ -80,7 +81,8 @@ static void stop(void)
 /* As the door of linux/ does: look, wait for a kick. The alarm of a test that hangs comes through. */
 static void serve_until(bool (*is_over)(void))
 {
-	const uint64_t kick = 1ull << (WF_SIG_KICK - 1), alarm = 1ull << (SIGALRM - 1);
+	const uint64_t kick = 1ull << (WF_SIG_KICK - 1) | 1ull << (WF_SIG_KICK_SPARE - 1);
+	const uint64_t alarm = 1ull << (SIGALRM - 1);
 
 	(void)sys_sigprocmask(SIG_UNBLOCK, &alarm, NULL);
 	while (!is_over()) {
@@ -284,7 +286,7 @@ PREEMPTED static void compute_second(void)
 	wf_store_release(&turn, 2u);
 }
 
-TEST(a_thread_that_computes_is_preempted)
+static void preempt_one(void)
 {
 	char *stacks;
 
@@ -297,6 +299,11 @@ TEST(a_thread_that_computes_is_preempted)
 	stop();
 	wf_stack_unmap(stacks, STACK_BYTES, 2);
 	CHECK_EQ(turn, 2);
+}
+
+TEST(a_thread_that_computes_is_preempted)
+{
+	preempt_one();
 }
 
 /* --- hooks that nobody has handed in --- */
@@ -331,4 +338,13 @@ TEST(without_hooks_a_thread_that_ends_is_free_again)
 	stop();
 	wf_stack_unmap(stack, STACK_BYTES, 1);
 	CHECK_EQ(nr_kernel_threads(), 1);
+}
+
+/* The last one: the limit stays. */
+TEST(a_kick_comes_where_no_signal_can_be_queued)
+{
+	const struct rlimit none = { 0, 0 };
+
+	CHECK_EQ(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+	preempt_one();
 }
