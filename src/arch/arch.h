@@ -18,7 +18,7 @@
  * (linux/thread.h), wf_linux_handler_attention() and wf_linux_sigreturn() (linux/sigdeliver.h), wf_self_come_in()
  * (sched/self.h), wf_arch_fiber_personality() (native/fiber.c).
  *
- * What a CPU without a second base register does in place of one: ARCHITECTURE.md, "Which kernel thread am I".
+ * A CPU without a second base register: for what it does in place of one see ARCHITECTURE.md, "Which kernel thread am I".
  */
 #ifndef WF_ARCH_ARCH_H
 #define WF_ARCH_ARCH_H
@@ -111,7 +111,7 @@ void *wf_arch_fiber_switch(void **save_sp, void *to_sp, void *value);
 
 /*
  * Build a switch frame below top, with the caller's rounding modes, that enters entry(fiber, value). entry never returns.
- * Whoever unwinds finds what fiber's parent was left in as the caller: fiber begins with WF_FIBER_SP and WF_FIBER_PARENT.
+ * An unwinder finds what fiber's parent was left in as the caller: fiber begins with WF_FIBER_SP and WF_FIBER_PARENT.
  */
 void *wf_arch_make_fiber(void *top, void (*entry)(void *fiber, void *value), void *fiber);
 
@@ -166,7 +166,7 @@ WF_INLINE uint64_t wf_frame_sp(const struct wf_frame *f);
 WF_INLINE struct wf_frame *wf_frame_at(uint64_t sp);
 /* The address of the system call instruction. */
 WF_INLINE uintptr_t wf_frame_site(const struct wf_frame *f);
-/* What the call returns. */
+/* The call's result. */
 WF_INLINE long wf_frame_result(const struct wf_frame *f);
 WF_INLINE void wf_frame_answer(struct wf_frame *f, long result);
 /* As the kernel leaves a call that it has not made: made again, it is the same call. */
@@ -190,7 +190,7 @@ long wf_arch_raw_call(long nr, const long args[6], const uint32_t *attention);
 long wf_arch_raw_clone(long nr, long a, long b, long c, long d, long e);
 
 /*
- * Memory of the program, which may not be there: 0 or -EFAULT. Whoever catches a fault asks wf_arch_end_access() whether it
+ * Memory of the program, which may not be there: 0 or -EFAULT. The handler of a fault asks wf_arch_end_access() whether it
  * was in one of these: true, and the context goes on where they return -EFAULT.
  */
 long wf_arch_copy(void *dst, const void *src, size_t n);

@@ -5,7 +5,7 @@
 #ifndef WF_ARCH_ASM_H
 #define WF_ARCH_ASM_H
 
-/* What these expand to is assembly, not C. */
+/* These expand to assembly, not to C. */
 /* clang-format off */
 #define FUNC(name)                                                                               \
 	.globl name;                                                                             \

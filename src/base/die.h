@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What happens when weft itself is broken: one message on standard error, then abort.
+ * The end when weft itself is broken: one message on standard error, then abort.
  */
 #ifndef WF_BASE_DIE_H
 #define WF_BASE_DIE_H

@@ -99,7 +99,7 @@ static WF_SAN_PLAIN void wf_san_arrive(void *fake)
 }
 
 /*
- * What a kernel thread owns passes from one of its contexts to the next without an atomic: it is the same
+ * A kernel thread's own data pass from one of its contexts to the next without an atomic: it is the same
  * kernel thread. The scheduler's own tests say so around their switches; programs get no such excuse.
  */
 static WF_SAN_PLAIN void wf_san_hand_over(void *owner)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a process has done before weft looks: it may have run for a while when a library of its attaches it.
+ * The past of a process, before weft looks: it may have run for a while when a library of its attaches it.
  *
  * Called by: attach.c, while the calls of libc are not seen yet.
  */

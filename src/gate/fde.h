@@ -30,7 +30,7 @@ void wf_fde_find(const struct dl_phdr_info *module, struct wf_fde_table *out);
 /* Index of the last function that starts at or before addr, or t->nr. */
 size_t wf_fde_at(const struct wf_fde_table *t, uintptr_t addr);
 
-/* What the table says: UINTPTR_MAX behind the last function. */
+/* As the table has it: UINTPTR_MAX behind the last function. */
 const uint8_t *wf_fde_start(const struct wf_fde_table *t, size_t i);
 
 /* Where the code of function i starts, and where it ends: at once if its FDE cannot be read. */

@@ -30,7 +30,7 @@
 
 #include <errno.h>
 
-/* What dlmopen() made lies behind the first namespace, since glibc 2.35. */
+/* The namespaces of dlmopen() lie behind the first one, since glibc 2.35. */
 struct debug_chain {
 	struct r_debug base;
 	const struct debug_chain *next;
@@ -152,7 +152,7 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 		return 0;
 	find_bounds(&info, m);
 	if (is_named(map, "linux-vdso")) {
-		/* What cannot be patched there costs the clocks of threads, and nothing else. */
+		/* A place there that cannot be patched costs the clocks of threads, and nothing else. */
 		(void)wf_gate_patch_module(
 			&info,
 			&(struct wf_scan_wish){ .entry = WF_ENTRY_CLOCK, .wanted = is_clock_call },

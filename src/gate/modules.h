@@ -48,7 +48,7 @@ int wf_modules_patch_first(const void *function);
  */
 int wf_modules_patch_all(void);
 
-/* A module that is loaded, as the loader has it. What the pointers lead to may be gone. */
+/* A module that is loaded, as the loader has it. The pointers may lead to what is gone. */
 struct wf_modules_place {
 	uintptr_t base, lo, hi;
 	const void *dynamic;

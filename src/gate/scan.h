@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the code of one executable segment says about its system call instructions: which bytes are
+ * The system call instructions of one executable segment, as its code tells: which bytes are
  * one, with which number, and what jumps to the bytes around it.
  *
  * Called by: sites.c, which chooses what may be replaced.

@@ -83,7 +83,7 @@ static bool always_says_overflow(char **env)
 	return false;
 }
 
-/* What follows word at the beginning of text; NULL: it does not begin so. */
+/* The text behind word, with which it begins; NULL: it does not begin so. */
 static const char *after(const char *text, const char *word)
 {
 	while (*word && *text == *word) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What has been patched: from an address in patched code to the trampoline, and back.
+ * The table of patches: from an address in patched code to the trampoline, and back.
  *
  * Called by: patch.c, which fills it; signal delivery, preemption and dumps, which ask it in signal
  * handlers: no lock, no libc, no allocation.
@@ -13,7 +13,7 @@
 
 #include "gate/sites.h"
 
-/* What was patched in one module at one time. (legend: sched/thread.h) */
+/* The patches of one module at one time. (legend: sched/thread.h) */
 struct wf_batch {
 	struct wf_batch *next; /* (p) */
 	uint32_t generation;   /* (a) grows when the module goes */

@@ -191,7 +191,7 @@ static int register_fd(struct fd_entry *e, int fd, bool hears_out)
 /*
  * Under the entry's lock, an event has come and nobody waits. After some in a row the descriptor leaves the poller until
  * somebody waits again: a program that waits in an epoll set of its own and reads what it was told of would have the kernel
- * tell two sets of everything, and a worker woken for each. Who only had data in time a few times over comes back, and
+ * tell two sets of everything, and a worker woken for each. One that only had data in time a few times over comes back, and
  * pays two calls for it: so each time more are put up with.
  */
 static void count_unheard(struct fd_entry *e, int fd)
@@ -272,7 +272,7 @@ static struct wf_fd_waiter waiter_for(const struct wf_fd_use *u, uint32_t events
 				      .is_use = true };
 }
 
-/* On the list. Whoever wakes with WF_WAKE_EVENT has taken w off it before, and looks at w no more. */
+/* On the list. A waker with WF_WAKE_EVENT has taken w off it before, and looks at w no more. */
 static int park_enqueued(struct wf_fd_waiter *w, int64_t deadline)
 {
 	enum wf_reason reason = wf_park(deadline);
@@ -317,7 +317,7 @@ int wf_fd_wait_if_empty(struct wf_fd_use *u, uint32_t seq)
 	w = waiter_for(u, EPOLLIN);
 	wf_park_begin_before_lock(WF_INTR | WF_REACHED, WF_WAIT_FD, (uint64_t)u->fd);
 	wf_spin_lock(&e->lock);
-	/* Who is registered has a list. */
+	/* A registered descriptor has a list. */
 	is_empty = wf_fdtab_is_empty_for_good(e, seq) && hold(e, u) == 0;
 	if (is_empty)
 		append_waiter(e, &w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a descriptor's file was told (O_NONBLOCK, timeouts), and whether it is known to be empty.
+ * Facts of a descriptor's file: what it was told (O_NONBLOCK, timeouts), and whether it is known to be empty.
  *
  * Called by: linux/rw.c, which needs the first before every wait, and the second to spare the attempt that
  * would only say EAGAIN.
@@ -10,7 +10,7 @@
  * anything but through this number, and whoever does calls wf_fd_changed() afterwards. Facts that were asked
  * for meanwhile are used once but not kept: change differs.
  *
- * Emptiness. A read of a TCP socket that got less than it asked for has left nothing behind. What comes later
+ * Emptiness. A read of a TCP socket that got less than it asked for has left nothing behind. Later data
  * is a new event, and events are counted (seq):
  *
  *	seq = wf_fd_seq(fd);

@@ -102,7 +102,7 @@ void wf_fd_forget(int fd);
 void wf_fd_closing(int fd);
 
 /*
- * What the file was told. Kept as long as nobody else can have told it something else; facts.c says when, and
+ * The file was told this. Kept as long as nobody else can have told it something else; facts.c says when, and
  * the five calls below keep it true.
  */
 struct wf_fd_facts {

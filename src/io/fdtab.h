@@ -33,7 +33,7 @@ struct fd_entry {
 	bool is_sole;           /* (q) made here, and no other descriptor of the file is known */
 	struct wf_list waiters; /* (q) .next NULL: none yet */
 
-	/* What the file was told; see facts.c. */
+	/* The file was told this; see facts.c. */
 	uint8_t known;            /* (q) enum fd_known */
 	bool is_nonblocking : 1;  /* (q) */
 	bool is_tcp : 1;          /* (q) */
@@ -97,7 +97,7 @@ WF_INLINE void wf_fdtab_note_empty(struct fd_entry *e, uint32_t seq, bool is_sur
 	e->empty_at = seq;
 	e->is_surely_empty = is_sure;
 }
-/* Under the entry's lock: wf_fd_is_empty(), and who reads waits, without a time limit. */
+/* Under the entry's lock: wf_fd_is_empty(), and a reader waits, without a time limit. */
 bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq);
 /* Under the entry's lock: a new file has the number, or none. */
 void wf_fdtab_reset_facts(struct fd_entry *e);

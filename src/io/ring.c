@@ -29,8 +29,8 @@
 /*
  * When reads gain by a ring, as measured. Many: always; then the disk has some to go on with while the others pass from
  * one kernel thread to the other. Fewer: while the processors are wanted by others as well. They come back from the disk
- * in bursts, so it is not asked anew each time. What the page cache has begun to read is on its way already: only
- * who waits for it is to be chosen.
+ * in bursts, so it is not asked anew each time. A read that the page cache has begun is on its way already: all
+ * that is left to choose is who waits for it.
  */
 #define READS_MANY 96u
 #define READS_STAY 1024u
@@ -86,7 +86,7 @@ static void ring_bell(struct wf_ring *r)
 		(void)sys_futex_wake(&r->bell, 1);
 }
 
-/* Under the lock. What may be in to_cancel goes: nobody may look at op any more when its thread goes on. */
+/* Under the lock. An entry in to_cancel goes: nobody may look at op any more when its thread goes on. */
 static void finish(struct wf_ring *r, struct wf_ring_op *op, int32_t res)
 {
 	wf_list_remove(&op->link);
@@ -159,7 +159,7 @@ static void put_bell(struct wf_ring *r)
 }
 
 /*
- * What was queued into the submission queue, one place of which stays free for the bell. An operation goes before its
+ * Put what was queued into the submission queue, one place of which stays free for the bell. An operation goes before its
  * cancellation. True: all of it.
  */
 static bool take_queued(struct wf_ring *r)
@@ -282,7 +282,7 @@ static void bury(void *arg)
 	set_state(r, RING_OFF);
 }
 
-/* What has been submitted ends as it would, or with -ECANCELED. False: the ring cannot be entered. */
+/* A submitted operation ends as it would, or with -ECANCELED. False: the ring cannot be entered. */
 static bool wind_up(struct wf_ring *r)
 {
 	uint32_t nr;

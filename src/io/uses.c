@@ -4,7 +4,7 @@
  *
  * Inside the kernel a call that waits holds its file; a thread that is parked holds nothing but a number, and
  * that may be closed and mean another file when it wakes up. So calls that have waited are counted per number
- * (nr_uses). Who is about to close a number in use makes a private duplicate first, tells the uses by
+ * (nr_uses). A closer of a number in use makes a private duplicate first, tells the uses by
  * another generation, and the last of them closes the duplicate: until then the other side sees no end.
  *
  * No attempt meets the wrong file: a use counts itself in nr_tries, then looks at the generation; a closer

@@ -29,7 +29,7 @@
 
 /* SIGKILL and SIGSTOP, which no mask holds. */
 #define LX_UNBLOCKABLE (1ull << 8 | 1ull << 18)
-/* What an instruction raises: they reach us first. */
+/* Raised by an instruction: they reach us first. */
 #define LX_FAULTS                                                                                  \
 	(lx_bit(SIGSEGV) | lx_bit(SIGBUS) | lx_bit(SIGFPE) | lx_bit(SIGILL) | lx_bit(SIGTRAP) |    \
 	 lx_bit(SIGSYS))
@@ -41,7 +41,7 @@ struct lx_sigq {
 	struct wf_siginfo info;
 };
 
-/* What is pending for a thread, or for the process. */
+/* The signals that are pending for a thread, or for the process. */
 struct lx_pending {
 	struct wf_spin lock;
 	uint32_t owner; /* (q) tid of the thread; 0: the process, or a thread that has ended */
@@ -49,7 +49,7 @@ struct lx_pending {
 	struct wf_list queue; /* (q) struct lx_sigq, oldest first */
 };
 
-/* What a thread waits for in the futex table; see futex.c. */
+/* A thread's wait in the futex table; see futex.c. */
 struct lx_futex_wait {
 	struct wf_list link; /* (q) in a bucket, or empty */
 	struct lx_thread *owner;
@@ -172,7 +172,7 @@ WF_INLINE uint32_t lx_tid(const struct lx_thread *t)
 	return t->base.tid;
 }
 
-/* What the kernel calls t: its own kernel thread, or 0 when it has none. */
+/* The kernel's number for t: that of its own kernel thread, or 0 when it has none. */
 WF_INLINE int lx_bind_tid(const struct lx_thread *t)
 {
 	const struct wf_kthread *k = wf_load_acquire(&t->base.bound);
@@ -185,7 +185,7 @@ int lx_kernel_tid(void);
 /* The live thread that a tid argument names (0: the caller), or NULL. */
 struct lx_thread *lx_by_tid(uint32_t tid);
 
-/* What the gate tells us about patched code; registered by attach.c. */
+/* The gate's answers about patched code; registered by attach.c. */
 struct lx_gate_ops {
 	uintptr_t (*to_tramp)(uintptr_t pc);
 	uintptr_t (*from_tramp)(uintptr_t pc);
@@ -221,7 +221,7 @@ struct lx_config {
 	uint32_t rseq_bytes;
 	void *syscall_function; /* libc's syscall() */
 	void (*on_exit)(void);
-	/* the process dies of this signal: whoever wants to see it alive may do so until this returns; NULL: nobody */
+	/* the process dies of this signal: an observer may see it alive until this returns; NULL: nobody wants to */
 	void (*on_death)(int sig);
 	/* a stack has overflowed; always: also where the program's own handler is about to run */
 	void (*on_overflow)(const struct lx_overflow *o);
@@ -252,7 +252,7 @@ bool lx_shares_base(void);
 #define LX_WHY_FILTERED "the program filters its own system calls (seccomp)"
 /* The program stays native when it makes a thread. why: for the one line that says so. */
 void lx_stay_native(const char *why);
-/* What was said there, or NULL. */
+/* The reason that was said there, or NULL. */
 const char *lx_why_native(void);
 /* The program filters its own system calls from now on: none is made for it that it may not expect. */
 void lx_filtered(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel has of the actions that the program has installed: all of them but those that are ours to see first. */
+/* The kernel has the actions that the program has installed: all of them but those that are ours to see first. */
 #include "linux/abi.h"
 #include "linux/action.h"
 #include "sched/preempt.h"

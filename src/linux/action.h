@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel has of the program's actions. */
+/* The program's actions, as far as the kernel has them. */
 #ifndef WF_LINUX_ACTION_H
 #define WF_LINUX_ACTION_H
 

@@ -15,7 +15,7 @@ bool lx_is_on_alternate(const struct wf_stack_t *s, uintptr_t sp)
 	       sp - (uintptr_t)s->sp <= s->size;
 }
 
-/* What sigaltstack() tells a thread at sp of its own. */
+/* As sigaltstack() tells a thread at sp of its own. */
 static struct wf_stack_t altstack_seen(const struct lx_thread *t, uintptr_t sp)
 {
 	struct wf_stack_t s = t->altstack;

@@ -13,7 +13,7 @@
 #define IOPRIO_WHO_PROCESS 1
 #define WAIT_ROUNDS 500 /* of sys_relax(): some 15 ms, if the other needs a processor first */
 
-/* What the kernel thread must have for the thread to be as it was told. */
+/* The kernel thread must have these for the thread to be as it was told. */
 static void apply(const struct lx_thread *self)
 {
 	uint32_t binds = wf_load_relaxed(&self->binds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Calls whose effect stays with the kernel thread, and how a bound thread makes its calls. What binding is: bind.c.
+ * Calls whose effect stays with the kernel thread, and how a bound thread makes its calls. Binding itself: bind.c.
  */
 #include "linux/bindcalls.h"
 #include "arch/arch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel calls a kernel thread of ours: ps(1), its log and cores show the name of a weft thread by that. */
+/* The kernel's name for a kernel thread of ours: by it ps(1), its log and cores show the name of a weft thread. */
 #include "linux/comm.h"
 #include "base/fmt.h"
 

@@ -13,7 +13,7 @@ enum lx_clock_kind {
 	LX_CLOCK_DEAD, /* of a thread that has ended */
 };
 
-/* Whose clock is that? *out_thread is set for LX_CLOCK_THREAD. */
+/* The owner of a clock. *out_thread is set for LX_CLOCK_THREAD. */
 enum lx_clock_kind lx_cpuclock_thread(int clock, struct lx_thread **out_thread);
 
 /* Sleep until the CPU clock of t shows at; *remaining of a relative sleep is written when a signal ends it. */

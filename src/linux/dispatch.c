@@ -111,8 +111,8 @@ static bool sets_filter(const struct wf_frame *f)
 
 /*
  * A program that limits itself before its first thread. Its filter was made for the calls of plain threads,
- * and what it does not know it may answer with death: such a program stays native, and so do children of one that filters itself later. What forbids to write text
- * only from now on comes after the writing. One that serves its own page faults tells us before they begin.
+ * and may answer a call that it does not know with death: such a program stays native, and so do children of one that
+ * filters itself later. A call that forbids to write text only from now on comes after the writing. One that serves its own page faults tells us before they begin.
  */
 static long limit_self(struct wf_frame *f)
 {

@@ -6,10 +6,10 @@
 #include "linux/abi.h"
 
 bool lx_wants(int nr);
-/* What must be seen while there is no thread yet. */
+/* A call that must be seen while there is no thread yet. */
 bool lx_wants_at_start(int nr);
 
-/* By gate.S. What the call returns; if that is -ERESTARTSYS or the like, wf_linux_interrupted() follows. */
+/* By gate.S. The call's result; if that is -ERESTARTSYS or the like, wf_linux_interrupted() follows. */
 WF_PARKS long wf_linux_enter(struct wf_frame *f);
 void wf_linux_interrupted(struct wf_frame *f);
 void wf_linux_make(struct wf_frame *f);

@@ -2,7 +2,7 @@
 /*
  * The door: the main kernel thread (tid = pid) takes the process's signals, and is the monitor in one.
  *
- * It takes everything that is not parked and passes it to a thread at once. Whoever unblocks a parked signal
+ * It takes everything that is not parked and passes it to a thread at once. A thread that unblocks a parked signal
  * clears its bit, rings (the kick signal), and waits for its request to be answered (doorbell.c): then what was pending
  * has been posted. The kernel lets only this thread put a signal back with its siginfo: one more reason for
  * the door being tid = pid.
@@ -87,7 +87,7 @@ static void dispatch(int sig, struct wf_siginfo *info)
 
 /*
  * All that was pending when it is called, and not all that comes meanwhile: a timer may be faster than we are.
- * What is back tells that the rest of its number came later: a timer's one signal, or the third of a standard
+ * A signal that is back tells that the rest of its number came later: a timer's one signal, or the third of a standard
  * one, of which the thread and the process have one each.
  */
 void lx_door_drain(void)

@@ -8,7 +8,7 @@
  * edge-triggered mode: an item that becomes ready, or is added or changed while ready, is a new
  * edge even if others are ready already.
  *
- * Many threads may wait on one set, and one edge wakes one of them. What it leaves behind (level-
+ * Many threads may wait on one set, and one edge wakes one of them. The rest that it leaves (level-
  * triggered items, or more than fitted) raises no new edge. Hence the invariant: an edge is owed a
  * look by the thread that it woke, and that thread passes on what its look has left. A thread that
  * did not sleep owes nothing. Nor does an event that ends a direct wait reach others: what it leaves is passed on, too.

@@ -19,7 +19,7 @@ struct lx_everybody {
  * Between lock and unlock.
  */
 long lx_everybody_make(const struct lx_everybody *call, uint32_t *out_seq);
-/* What this call returned on the caller's kernel thread; other if that has made a later one. */
+/* The result of this call on the caller's kernel thread; other if that has made a later one. */
 long lx_everybody_answer_of(uint32_t seq, long other);
 
 /* One at a time. Nobody kicks for a request while it is held. */

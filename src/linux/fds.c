@@ -3,8 +3,8 @@
  * Calls that make, duplicate, change, send and close descriptors.
  *
  * Called by: table.c. Invariant: what io/facts.c and the poller know of a number is true, so everything that
- * a program can do to a descriptor or to its file passes here. What the kernel does comes first and what we
- * note comes after it, except where the file may be out of reach afterwards (close, fork, sending it away).
+ * a program can do to a descriptor or to its file passes here. The kernel's part comes first, and our
+ * note after it, except where the file may be out of reach afterwards (close, fork, sending it away).
  */
 #include "linux/fds.h"
 #include "io/fd.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What becomes of descriptors; see fds.c. */
+/* Descriptors that are made, duplicated, told something, closed; see fds.c. */
 #ifndef WF_LINUX_FDS_H
 #define WF_LINUX_FDS_H
 

@@ -28,7 +28,7 @@ static bool is_shut_down(const struct lx_fdwait *w)
 	       p.revents & EPOLLRDHUP;
 }
 
-/* What wf_fd_wait() returned, as lx_fdwait_park() puts it. */
+/* The result of wf_fd_wait(), as lx_fdwait_park() puts it. */
 static long end_of_wait(struct lx_fdwait *w, int ret)
 {
 	w->has_waited = true;

@@ -55,7 +55,7 @@ WF_PARKS long lx_fdwait_park(struct lx_fdwait *w);
 WF_PARKS long lx_fdwait_give_up(struct lx_fdwait *w, struct wf_frame *f);
 /* An attempt gave *ret. True: that is over, and *ret what the call returns; false: it has waited, try again. */
 WF_PARKS bool lx_fdwait_is_over(struct lx_fdwait *w, struct wf_frame *f, long *ret);
-/* What poll() says of it this moment. */
+/* The answer of poll() at this moment. */
 bool lx_fdwait_is_ready(int fd, uint32_t events);
 /* An attempt would find nothing: wait before it. 0: attempt; else what the call returns. */
 WF_PARKS long lx_fdwait_first(struct lx_fdwait *w);

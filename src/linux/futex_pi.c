@@ -75,7 +75,7 @@ static long hand_over(uint32_t *addr, uint32_t bits)
 }
 
 /*
- * Who owns the word, by its *value? 1: a thread that has not ended; when it does, it looks where it is waited for. 0: it
+ * The owner of the word, by its *value. 1: a thread that has not ended; when it does, it looks where it is waited for. 0: it
  * had unlocked before it ended; *value is what the word says now. -ESRCH: it ended as the owner.
  */
 static long find_owner(uint32_t *addr, uint32_t *value)

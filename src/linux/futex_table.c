@@ -4,7 +4,7 @@
  *
  * Called by: futex.c, futex_pi.c, futex_vector.c; thread.c and start.c for the words that exit clears.
  *
- * Invariant: a waiter is in at most one bucket, the one of its addr. Whoever takes it out, under the bucket's
+ * Invariant: a waiter is in at most one bucket, the one of its addr. The waker that takes it out, under the bucket's
  * lock, owns its wake-up; the waiter decides by "am I still in?" whether it was woken, so a wake that races
  * with a timeout or a signal is never swallowed. Wakers unpark under the lock: a waiter that returns for
  * another reason first takes the lock, hence no waker still holds a pointer to it.

@@ -13,7 +13,7 @@
  * How it knows: the kernel clears the word of set_tid_address() and wakes who waits there when a kernel thread
  * ends. First the door's, then those of all others: then nobody runs in this memory any more.
  *
- * Whose child it is: the program's, and its end sends no signal. The kernel shows such a child to __WALL and __WCLONE
+ * It is a child of the program's, and its end sends no signal. The kernel shows such a child to __WALL and __WCLONE
  * only, and there we hide it; so it is nobody's child where the program is the first of its namespace, or a reaper.
  * Somebody may stop it, and it must not keep the memory then: the kernel lets it go on when the program ends, since it
  * is alone in a process group that is orphaned by that, and because it asked for SIGCONT (PR_SET_PDEATHSIG).
@@ -423,7 +423,7 @@ void lx_heir_mapped(const struct wf_frame *f)
 {
 	if (!may_need_one())
 		return;
-	/* What can be written to now or, by mprotect(), later. */
+	/* Memory that can be written to now or, by mprotect(), later. */
 	if (WF_ARG2(f) & PROT_WRITE || WF_ARG3(f) & MAP_ANONYMOUS ||
 	    (sys2(__NR_fcntl, WF_ARG4(f), F_GETFL) & O_ACCMODE) != O_RDONLY)
 		ask_for(CHILD);

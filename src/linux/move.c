@@ -27,8 +27,8 @@ static bool can_wait(int fd)
 }
 
 /*
- * The kernel looks at both descriptors before it waits for one. What it would refuse, or may, since only pipes,
- * sockets and devices are known to take part, is its own call.
+ * The kernel looks at both descriptors before it waits for one. A call that it would refuse, or may, since only pipes,
+ * sockets and devices are known to take part, is left to it.
  */
 static bool may_wait_for(const struct wf_frame *f, int in, int out)
 {

@@ -2,7 +2,7 @@
 /*
  * Calls that the kernel answers and that may name a thread of ours, whose tid it does not know: it gets the
  * tid of the thread's own kernel thread when it is bound, else of one that is for all, which like a thread is
- * not the process's first. What these calls say of a thread is the same for all threads of a process (limits,
+ * not the process's first. Their answer about a thread is the same for all threads of a process (limits,
  * session, memory), or belongs to the kernel thread: then those that change it bind the thread first.
  */
 #include "linux/named.h"
@@ -199,7 +199,7 @@ long sysc_pidfd_open(struct wf_frame *f)
 }
 
 /*
- * Who gets SIGIO: the process instead of a thread of ours, since the kernel's signals come in for the process.
+ * SIGIO goes to the process instead of a thread of ours, since the kernel's signals come in for the process.
  */
 long sysc_fcntl_owner(struct wf_frame *f)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel is told when a program names a thread of ours. */
+/* The number that the kernel is told when a program names a thread of ours. */
 #ifndef WF_LINUX_NAMED_H
 #define WF_LINUX_NAMED_H
 

@@ -2,8 +2,8 @@
 /*
  * Scheduling policy, priority, affinity and nice of threads.
  *
- * All of it is kept per thread and validated as the kernel does. What only the kernel can do, real-time
- * policies and fewer processors than the process has, it does: such a thread is bound, and the calls about it
+ * All of it is kept per thread and validated as the kernel does. Only the kernel can do real-time
+ * policies and fewer processors than the process has: such a thread is bound, and the calls about it
  * are made for its kernel thread. A tid of another process goes to the kernel.
  */
 #include "linux/bind.h"
@@ -63,7 +63,7 @@ static long may_be_realtime(uint32_t policy, int priority)
 
 /*
  * Signals and timers must reach threads that never give the processor away: the door goes before all of them.
- * What it makes does not inherit that.
+ * Kernel threads that it makes do not inherit that.
  */
 static void raise_door(void)
 {
@@ -212,7 +212,7 @@ static long usual(uint64_t *mask, size_t bytes)
 }
 
 /*
- * What of want a thread may have. Who started the program may have left it fewer processors than it may use
+ * Leaves of want what a thread may have. The program's starter may have left it fewer processors than it may use
  * (taskset): the kernel knows, and is asked by trying.
  */
 static long may_have(uint64_t *want, const uint64_t *have, size_t words)

@@ -16,7 +16,7 @@ struct lx_poll_slot {
 	uint32_t seq; /* (o) events seen on it before we looked */
 };
 
-/* What of EPOLLIN, EPOLLOUT, EPOLLPRI tells of poll()'s events. */
+/* Those of EPOLLIN, EPOLLOUT, EPOLLPRI that tell of poll()'s events. */
 uint32_t lx_poll_events(uint32_t events);
 /* events: EPOLLIN, EPOLLOUT, EPOLLPRI; errors and hang-ups always count. */
 void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive);

@@ -35,7 +35,7 @@
 #include <linux/wait.h>
 #include <signal.h>
 
-/* What a child has of the thread that makes it, where the kernel gives it what our kernel thread has. */
+/* A child has this of the thread that makes it; the kernel would give it what our kernel thread has. */
 struct wf_child {
 	uint64_t mask;
 	bool is_ours, is_nice, has_policy, has_name;
@@ -305,7 +305,7 @@ void wf_linux_vfork_end(struct wf_frame *f)
 	wf_call_leave();
 }
 
-/* What is pending for the thread goes along: it is put onto the kernel thread that execs. */
+/* Signals that are pending for the thread go along: they are put onto the kernel thread that execs. */
 static void move_pending_to_kernel(struct lx_thread *self)
 {
 	int tid = (int)sys0(__NR_gettid), sig;

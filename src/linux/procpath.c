@@ -2,7 +2,7 @@
 /*
  * Paths of threads: /proc/self/task/TID/..., /proc/thread-self/..., /proc/TID/...
  *
- * What tells one thread from another is made by procfile.c. Everything else there (maps, fd, ns, limits, ...) is
+ * Files that tell one thread from another are made by procfile.c. Everything else there (maps, fd, ns, limits, ...) is
  * the same for all threads of a process, or belongs to the kernel thread: the path is turned into that of the
  * thread's own kernel thread when it is bound, else of one that all share.
  *

@@ -24,7 +24,7 @@ struct lx_proc_path {
 		[LX_PROC_REST]; /* what comes after the thread or the process; "" for the directory itself */
 };
 
-/* What user_path means; relative to dirfd if that is a directory of all threads. */
+/* The file that user_path means; relative to dirfd if that is a directory of all threads. */
 void lx_proc_parse(struct lx_proc_path *p, int dirfd, const char *user_path);
 
 /* The same call for what the path stands for in the kernel. */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What another kernel thread of ours does for the caller, because the kernel takes it from no other: a request to a
+ * Errands: another kernel thread of ours makes a call for the caller, since the kernel takes it from no other: a request to a
  * child that it traces; the signal that is to tell the process of its parent's end, which is kept for a task.
  *
  * Called by: named.c, deathsig.c. The asker publishes an errand, kicks the kernel thread, and waits; the kick's handler,
  * or the door, makes the call, whatever the kernel thread is at.
  *
  * Invariant: an errand lies on the asker's stack, and the asker does not return before it is answered or nobody
- * can answer it any more. Who has exchanged it out of k->errand answers it before it does anything else.
+ * can answer it any more. The kernel thread that exchanges it out of k->errand answers it before it does anything else.
  * Errands lie in memory that the program can write, and the kernel thread may have rights that the program gave up. So
  * an errand is one of a few, and none that would give a right: nobody begins to trace, or be traced, by this way.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What another kernel thread of ours does for the caller. */
+/* Calls that another kernel thread of ours makes for the caller. */
 #ifndef WF_LINUX_REMOTE_H
 #define WF_LINUX_REMOTE_H
 

@@ -114,8 +114,8 @@ long lx_ring_child(int which, int id, int options)
 }
 
 /*
- * The disk answers soon, and the kernel makes nobody wait for it in a way that a signal ends. What is not quite a disk
- * (a file of a device, or of a server) may be: then, as after any error, the call itself knows what to say.
+ * The disk answers soon, and the kernel makes nobody wait for it in a way that a signal ends. A file that is not quite on a disk
+ * (of a device, or of a server) may: then, as after any error, the call itself knows what to say.
  */
 long lx_ring_read(int fd, void *buf, size_t len, int64_t at, bool is_begun)
 {

@@ -4,8 +4,8 @@
  *
  * Each is tried without blocking first: MSG_DONTWAIT on sockets, RWF_NOWAIT elsewhere; the descriptor's own
  * flags are never changed. If it would block and the program did not ask for O_NONBLOCK, the thread parks
- * until the descriptor is ready. What cannot be tried without blocking (a terminal, an old kernel) is polled
- * first and then called for real. Files go to the kernel on the thread itself; see file.c.
+ * until the descriptor is ready. A call that cannot be tried without blocking (a terminal, an old kernel) is made for
+ * real, after a poll. Files go to the kernel on the thread itself; see file.c.
  */
 #include "linux/rw.h"
 #include "base/fmt.h"
@@ -278,7 +278,7 @@ static bool is_cut_short(int fd, size_t done, size_t len, enum wf_fd_kind kind)
 }
 
 /*
- * What cannot be tried without blocking: when poll() says that something can be written, the real call. One that blocks
+ * It cannot be tried without blocking: when poll() says that something can be written, the real call. One that blocks
  * all the same is interrupted, so that its worker does not wait, and may have written a part: the rest follows.
  */
 static long write_polled(int fd, char *buf, size_t len, bool is_rest, enum wf_fd_kind kind)

@@ -5,7 +5,7 @@
  * have beside it (the door, idle ones, spares, the poller, those of rings) must not keep what it gives up: a word in
  * memory is enough to have them make a call.
  *
- * What is a plain value everybody sets alike, and the thread is bound to nothing. A filter the kernel sets for all at once.
+ * A plain value everybody sets alike, and the thread is bound to nothing. A filter the kernel sets for all at once.
  * A Landlock domain is made by each for itself, as strict as the others; but such domains are strangers to one another (for
  * ptrace, signals and sockets that they keep apart), so the thread stays in one: it is bound, and what it makes inherits that.
  */
@@ -187,7 +187,7 @@ long sysc_landlock_restrict_self(struct wf_frame *f)
 
 	if (!lx_is_alone())
 		return lx_bind_call(f);
-	/* Who has it from before it was alone could be let in where the others are not. */
+	/* A thread that has it from before it was alone could be let in where the others are not. */
 	if (sys2(__NR_prctl, PR_GET_NO_NEW_PRIVS, 0) == 1)
 		(void)lx_everybody_request(&no_new_privs);
 	ret = lx_bind_for(LX_BIND_STATE);

@@ -3,7 +3,7 @@
  * sched_setattr and sched_getattr: policy, priority and nice in one structure.
  *
  * The thread's own values stand in for those of the kernel thread it happens to run on; the rest (utilisation,
- * slice) is what the kernel says of that. What it asks for beyond them only the kernel can keep (SCHED_DEADLINE):
+ * slice) is what the kernel says of that. More than them only the kernel can keep (SCHED_DEADLINE):
  * such a thread is bound.
  */
 #include "linux/bind.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What Linux keeps of a thread, for one that runs one function after another and is to be a new thread each time; see
+ * The state that Linux keeps of a thread, for one that runs one function after another and is a new thread each time; see
  * native/shell.h.
  */
 #ifndef WF_LINUX_SHELL_H
@@ -8,7 +8,7 @@
 
 #include "linux/abi.h"
 
-/* What a new thread has from the one that spawns it. */
+/* A new thread has this from the one that spawns it. */
 struct lx_shell_heritage {
 	uint64_t mask;
 	int64_t timer_slack_ns;

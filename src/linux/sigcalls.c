@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The system calls about signals: masks, actions, waiting, sending. Who gets what is decided in signals.c.
+ * The system calls about signals: masks, actions, waiting, sending. signals.c decides which thread gets what.
  *
  * A thread that waits for a signal is parked interruptibly; whatever is posted to it ends the park, and it
  * looks for itself whether that was what it waited for.

@@ -18,7 +18,7 @@
 /*
  * A SIGCONT undoes all stop signals before it. One that was taken before that came must not stop the process any
  * more: nobody would continue it again. So the door fetches a SIGCONT that pends, and while one of us stops the
- * process no other does, who might be about to raise his own signal and do so when it goes on. What remains is a
+ * process no other does, who might be about to raise his own signal and do so when it goes on. One case remains: a
  * SIGCONT in the instant before the signal is raised, which the kernel takes back then.
  */
 static void stop_process(int sig)

@@ -7,7 +7,7 @@
 
 /* The gate's exit: the call is over or was interrupted, and a signal may be waiting. */
 void lx_signal_exit(struct wf_frame *f);
-/* What t may take now, at uc. here: the frame goes below, 0: anywhere; see sigdeliver.c. */
+/* The signals that t may take now, at uc. here: the frame goes below, 0: anywhere; see sigdeliver.c. */
 void lx_signal_deliver_all(struct lx_thread *t, struct wf_ucontext *uc, uintptr_t here);
 /* Hooks of the scheduler; see sched/driver.h. */
 bool lx_signal_interrupted(struct wf_thread *base, void *context);

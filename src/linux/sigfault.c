@@ -97,7 +97,7 @@ static void say_overflow(const struct lx_overflow *o)
 
 /*
  * No handler may run: the default action, by the kernel, at the faulting instruction itself when we return, so that
- * status and core are the fault's own. What comes from an instruction that is not made again is raised instead, and
+ * status and core are the fault's own. A fault of an instruction that is not made again is raised instead, and
  * strikes there, too.
  */
 static void end_by_fault(int sig, const struct lx_thread *t, const struct wf_siginfo *info,

@@ -2,7 +2,7 @@
 /*
  * signalfd: which signals some descriptor shows.
  *
- * A signalfd shows what the kernel has pending. What is sent to a thread that blocks it would lie with us, out
+ * A signalfd shows what the kernel has pending. A signal to a thread that blocks it would lie with us, out
  * of its sight; where a signalfd was made for the signal, it goes into the kernel as well, as the process's.
  *
  * Those made before the first thread, or handed to us by another process, are found in /proc when the question
@@ -59,7 +59,7 @@ static uint64_t mask_of(int dir, const char *name)
 	return parse_mask(text);
 }
 
-/* What the signalfds of the process are for. */
+/* The signals that the signalfds of the process are for. */
 static uint64_t find_all(void)
 {
 	long dir = sys4(__NR_openat, AT_FDCWD, "/proc/self/fdinfo",

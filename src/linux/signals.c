@@ -166,7 +166,7 @@ static bool is_dropped_by_process(int sig)
 }
 
 /*
- * What nobody wants goes (back) into the kernel. Not so if there are older ones of its number in our queue,
+ * A signal that nobody wants goes (back) into the kernel. Not so if there are older ones of its number in our queue,
  * left by somebody who takes them one by one: then it waits behind them. Nor a timer's: put back it would be
  * nobody's, and the timer would send another one.
  */
@@ -243,7 +243,7 @@ long lx_signal_send_self(int sig, const struct wf_siginfo *info)
 		return 0;
 	if (!lx_signal_choose(sig, self) && wf_load_seq_cst(&lx.parked) & bit &&
 	    (sig >= LX_FIRST_REALTIME || !(wf_load_seq_cst(&lx.shared.set) & bit))) {
-		/* Behind those that the kernel has. Who wants it now and did not before rings the door. */
+		/* Behind those that the kernel has. A thread that wants it now and did not before rings the door. */
 		copy = *info;
 		copy.signo = sig;
 		ret = sys3(__NR_rt_sigqueueinfo, wf_rt.pid, sig, &copy);
@@ -286,7 +286,7 @@ void lx_signal_retarget(uint64_t set)
 		else if (lx_signalfd_shows(sig))
 			homeless |= lx_bit(sig);
 	}
-	/* Whoever wants it later finds it where it is, but for readers of a signalfd. */
+	/* A thread that wants it later finds it where it is, but for readers of a signalfd. */
 	if (homeless) {
 		(void)wf_fetch_or(&lx.to_park, homeless);
 		wf_kick(wf_rt.door);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who gets which signal; see signals.c. */
+/* Which thread gets which signal; see signals.c. */
 #ifndef WF_LINUX_SIGNALS_H
 #define WF_LINUX_SIGNALS_H
 

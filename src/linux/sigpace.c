@@ -8,8 +8,8 @@
  *
  * Called by: sigdeliver.c at the return of a handler, signals.c where a timer's signal comes, and the door.
  *
- * Invariant: who is paced has its mark up, then looks whether the time is set, and sets it otherwise; the door takes the
- * time back, then every mark, then looks whether a signal waits. Who adds one looks at the mark after that.
+ * Invariant: a thread that is paced has its mark up, then looks whether the time is set, and sets it otherwise; the door takes the
+ * time back, then every mark, then looks whether a signal waits. A poster looks at the mark after it has added one.
  */
 #include "linux/abi.h"
 #include "linux/sigpace.h"

@@ -36,7 +36,7 @@ void lx_signal_park(int sig)
 	if (sig == WF_SIG_KICK_SPARE)
 		return; /* the door always takes that one: it stays in our queue */
 	(void)wf_fetch_or(&lx.parked, bit);
-	/* What is there is younger than what we have: all of it goes back in order. */
+	/* Those there are younger than what we have: all of it goes back in order. */
 	lx_timer_drain_begin();
 	while (sys4(__NR_rt_sigtimedwait, &bit, &info, &now, sizeof(bit)) == sig) {
 		(void)lx_pending_add(&lx.shared, 0, sig, &info, false);
@@ -104,7 +104,7 @@ void lx_signal_unpark_and_wait(uint64_t set)
 			lx_door_pass();
 		return;
 	}
-	/* Whoever sends another one meanwhile must not overtake those that were parked. */
+	/* Another one that is sent meanwhile must not overtake those that were parked. */
 	wf_fetch_add(&lx.nr_unparking, 1u);
 	(void)wf_fetch_and(&lx.parked, ~set);
 	lx_door_pass();

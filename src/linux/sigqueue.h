@@ -17,7 +17,7 @@ void lx_pending_drop(struct lx_pending *p, uint64_t set);
 void lx_pending_close(struct lx_pending *p);
 /* Signals of one timer. */
 void lx_pending_drop_timer(struct lx_pending *p, int timer_id);
-/* What is there of set is all from timers. */
+/* All that is there of set comes from timers. */
 bool lx_pending_is_timers(struct lx_pending *p, uint64_t set);
 
 /* Of a timer that was set: a POSIX timer, or one of setitimer() or alarm(). */

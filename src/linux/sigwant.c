@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which thread may take a signal, and how it is made to look. Who gets what is decided in signals.c.
+ * Which thread may take a signal, and how it is made to look. signals.c decides which one gets what.
  *
  * Called by: whatever waits, as its wait ends or is about to begin, and whoever has put a signal into a queue.
  */

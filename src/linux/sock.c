@@ -2,7 +2,7 @@
 /*
  * The send and recv families, accept and connect.
  *
- * As in rw.c, a call is tried with MSG_DONTWAIT and repeated when the socket is ready. What a stream owes to
+ * As in rw.c, a call is tried with MSG_DONTWAIT and repeated when the socket is ready. The part that a stream owes to
  * the program beyond one attempt (all of a send, all of MSG_WAITALL, every message of an mmsg call) is put
  * together here.
  */
@@ -67,7 +67,7 @@ static long wait_in_kernel_for(struct wf_frame *f, uint32_t events)
 	return wait_in_kernel((long)f->nr, args, events);
 }
 
-/* What a call that never waits returned: see wf_found_ready(). */
+/* The result of a call that never waits: see wf_found_ready(). */
 static long at_once(long ret)
 {
 	if (ret > 0) {
@@ -360,7 +360,7 @@ long sysc_sendmsg(struct wf_frame *f)
 	return lx_fdwait_check_sigpipe(ret == -EPERM ? lx_blocking(f, false) : ret);
 }
 
-/* What goes without waiting goes at once; then message by message. */
+/* As many as go without waiting go at once; then message by message. */
 long sysc_sendmmsg(struct wf_frame *f)
 {
 	struct mmsghdr_k *messages = (struct mmsghdr_k *)WF_ARG1(f);
@@ -415,7 +415,7 @@ static bool has_descriptor_left(int any_fd)
 	return probe >= 0;
 }
 
-/* What does not listen never becomes ready for accept, or has nowhere to put it: the kernel says what is wrong. */
+/* A socket that does not listen never becomes ready for accept, and there may be no descriptor left: the kernel says so. */
 static bool may_accept(const struct wf_frame *f)
 {
 	int listens = 0, len = sizeof(listens);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel says of a socket. */
+/* The kernel's answers about a socket. */
 #ifndef WF_LINUX_SOCKOPT_H
 #define WF_LINUX_SOCKOPT_H
 

@@ -67,7 +67,7 @@ static bool is_spin(uintptr_t pc)
 	       wf_arch_has_pause(code, to - from);
 }
 
-/* What others want of this kernel thread, whichever thread it runs. */
+/* Others want something of this kernel thread, whichever thread it runs. */
 static void kicked(struct wf_kthread *k)
 {
 	lx_everybody_answer(k);
@@ -231,7 +231,7 @@ static uint64_t futex_key(void)
 	return key;
 }
 
-/* What every kernel thread of ours calls as it begins, or waits with: a filter may know nothing of it. */
+/* Every kernel thread of ours makes these calls as it begins, or waits: a filter may know nothing of them. */
 static const char *find_refused_call(void)
 {
 	const struct __kernel_timespec now = { 0, 0 };
@@ -275,7 +275,7 @@ static void take_down(void)
 
 	wf_epoll_forget(false);
 	wf_runtime_stop();
-	/* What was done by calls before, and holds still when there is a first thread after all. */
+	/* Calls have set these before, and they hold still when there is a first thread after all. */
 	lx = (struct lx_process){
 		.has_userfaults = lx.has_userfaults,
 		.shares_files = lx.shares_files,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a filter of system calls does to the runtime's own kernel threads: it is asked before it is in force, since one that
- * kills for what it does not know would end the process at the next call of theirs.
+ * A filter of system calls, and the runtime's own kernel threads: it is asked before it is in force, since one that
+ * kills for a call that it does not know would end the process at the next one of theirs.
  *
  * Called by: sandbox.c. The kernel's rules for such programs are few (no loops, words of struct seccomp_data only), and what
  * breaks one of them it refuses itself.
@@ -26,7 +26,7 @@ struct call {
 #define PROT_READ_WRITE 3
 #define CLOCK_MONOTONIC 1
 
-/* What those do that run no thread: they wait, wake, keep the time, take signals, and end. */
+/* The calls of those that run no thread: they wait, wake, keep the time, take signals, and end. */
 static const struct call needed[] = {
 	{ __NR_clock_gettime, 0, CLOCK_MONOTONIC },
 	{ __NR_epoll_ctl, 1, 3 /* EPOLL_CTL_MOD */ },
@@ -43,7 +43,7 @@ static const struct call needed[] = {
 	{ __NR_timerfd_settime, 1, 1 /* TFD_TIMER_ABSTIME */ },
 };
 
-/* What they can do without, or are told of when it fails. */
+/* Calls that they can do without, or are told of when one fails. */
 static const struct call tried[] = {
 	{ __NR_clone, 0, CLONE_VM | CLONE_THREAD },
 	{ __NR_epoll_pwait, 2, 64 },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a filter of system calls does to the runtime's own kernel threads.
+ * A filter of system calls, and the runtime's own kernel threads.
  */
 #ifndef WF_LINUX_SYSFILTER_H
 #define WF_LINUX_SYSFILTER_H

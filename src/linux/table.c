@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who answers which system call. A number without a row is not patched where it is known statically, and
+ * The handler of each system call. A number without a row is not patched where it is known statically, and
  * passes through, watched by the monitor, where it is not.
  */
 #include "linux/table.h"

@@ -77,7 +77,7 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 		wf_thread_free(base);
 		return -EFAULT;
 	}
-	/* What the kernel keeps of the parent, its own kernel thread hands down. */
+	/* The parent's own kernel thread hands down what the kernel keeps of it. */
 	if (wf_is_bound(&parent->base) && t->binds && wf_bind_new(base) < 0) {
 		wf_thread_free(base);
 		return -EAGAIN;
@@ -105,7 +105,7 @@ static long make_thread(const struct wf_frame *f, const struct clone_request *r)
 	return tid;
 }
 
-/* Who tries again and again keeps no thread from running whose end makes room. */
+/* A caller that tries again and again keeps no thread from running whose end makes room. */
 static long make_thread_or_yield(const struct wf_frame *f, const struct clone_request *r)
 {
 	long ret = make_thread(f, r);
@@ -291,7 +291,7 @@ long sysc_set_tid_address(struct wf_frame *f)
 /*
  * The kernel would register the area with a kernel thread, which a weft thread leaves at any moment. So the
  * area keeps its initial cpu_id of -1 and readers fall back to getcpu; but the call succeeds, since libc
- * treats a failure in a thread whose creator was registered as fatal. Who else asks, gets the kernel's errors.
+ * treats a failure in a thread whose creator was registered as fatal. Another caller gets the kernel's errors.
  */
 long sysc_rseq(struct wf_frame *f)
 {

@@ -5,9 +5,10 @@
  * The kernel knows no weft thread: a timer for one thread (libc's SIGEV_THREAD helper is such a thread)
  * signals the door's kernel thread, and the door passes the signal on by the timer's number.
  *
- * Whoever stops a timer relies on it that no signal of it comes later, and natively one that was sent is
+ * A thread that stops a timer relies on it that no signal of it comes later, and natively one that was sent is
  * handled before the call returns. So the calls that stop or change a timer let the door finish with what
- * it may hold, while the timer stands still; a one-shot timer that was still running has sent nothing. What was not handled is dropped.
+ * it may hold, while the timer stands still; a one-shot timer that was still running has sent nothing. A signal that was
+ * not handled is dropped.
  *
  * The kernel keeps one signal of a timer at most, and counts overruns while it is pending. So do our queues
  * (sigqueue.c), where the kernel does not know of it: the count is ours then.
@@ -34,7 +35,7 @@ struct timerval_k {
 	} interval, value;
 };
 
-/* What is known of a timer before it is stopped; see struct lx_timer. */
+/* Known of a timer before it is stopped; see struct lx_timer. */
 struct past {
 	uint32_t begun, ended, clean;
 };

@@ -135,7 +135,7 @@ static int64_t next_of(int id)
 	return next;
 }
 
-/* To what was decided under the lock. What another one decided since may be overwritten now: then it is set again. */
+/* To what was decided under the lock. A later decision of another one may be overwritten now: then it is set again. */
 static void follow(int id, int64_t next, int64_t now)
 {
 	int64_t fresh;

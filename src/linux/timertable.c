@@ -174,7 +174,7 @@ static void adopt(const struct wf_siginfo *info)
 
 	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0 || !lx_timer_add(&fresh))
 		return;
-	/* Whoever deleted it before that did not find it in the table. */
+	/* A thread that deleted it before that did not find it in the table. */
 	if (sys2(__NR_timer_gettime, fresh.id, &spec) < 0)
 		lx_timer_remove(fresh.id);
 }

@@ -101,7 +101,7 @@ static long look_for_completions(const long args[6])
 }
 
 /*
- * What was submitted ends with the kernel thread that did it. Who only waits has looked for completions before,
+ * Submissions end with the kernel thread that made them. A caller that only waits has looked for completions before,
  * as a rule, and found none; what is submitted with a wait may be over at once.
  */
 long sysc_io_uring_enter(struct wf_frame *f)

@@ -2,7 +2,7 @@
 /*
  * Does the program get on? Asked by the door at its rounds, if `weft run --watchdog` wants to know.
  *
- * Called by: door.c. What is found goes to lx_config.on_stall.
+ * Called by: door.c. A stall goes to lx_config.on_stall.
  */
 #ifndef WF_LINUX_WATCHDOG_H
 #define WF_LINUX_WATCHDOG_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a reader outside of the process needs to find its threads: the one data symbol `weft_inspect`.
+ * The one data symbol that a reader outside of the process needs to find its threads: `weft_inspect`.
  *
  * Read by: `weft dump` and tools/weft-gdb.py, from a live process or from a core file. They know no
  * structure of the runtime but the ones below; every offset comes from the target itself.

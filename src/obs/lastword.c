@@ -27,7 +27,7 @@ static bool is_in_proc(const char *path)
 }
 
 /*
- * A shorter file would end us at the first look; the seal says that it stays as long as it is. What the program executes or
+ * A shorter file would end us at the first look; the seal says that it stays as long as it is. A program or child that it executes or
  * forks inherits the variable, and is not watched: the page says for whom it is.
  */
 static bool is_for_us(long fd, const struct wf_lastword_page *p)

@@ -4,7 +4,7 @@
  *
  * The calls are followed by frame pointers, as far as they are beyond doubt: each higher on the stack than the one before,
  * with a return address in a module. Of an endless recursion the part that repeats itself is said once, with its number.
- * What was kept is static, since it runs once, on a small stack.
+ * Its memory is static, since it runs once, on a small stack.
  */
 #include "obs/overflow.h"
 #include "obs/symbols.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the watchdog says.
+ * The watchdog's message.
  *
  * Called by: linux/watchdog.c, through a hook, by the door, at most once a minute.
  */

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* What the gate did at start-up. */
+/* The gate's work at start-up. */
 struct wf_stats_gate {
 	uint32_t modules; /* objects whose text was looked at */
 	uint32_t patched; /* system call instructions that jump to us */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Channels; see chan.h. What goes from a sender to a receiver that waits, or the other way round, is moved behind the lock:
+ * Channels; see chan.h. An item that goes from a sender to a receiver that waits, or the other way round, is moved behind the lock:
  * the one that waits was claimed, so its item is nobody else's, and the channel may be gone by then.
  */
 #include "sync/chan.h"

@@ -60,7 +60,7 @@ WF_INLINE void wf_chan_lock(struct wf_chan *ch)
 	wf_spin_lock(&ch->lock);
 }
 
-/* What changed under it is hinted at. */
+/* It hints at what changed under it. */
 void wf_chan_unlock(struct wf_chan *ch);
 
 /*

@@ -54,7 +54,7 @@ static void unlock(const struct weft_op *op)
 		wf_chan_unlock(op->object);
 }
 
-/* What the one that is done leaves to be done behind the locks. */
+/* The work that the one that is done leaves for behind the locks. */
 struct done {
 	struct wf_wait_node *peer;
 	size_t bytes;

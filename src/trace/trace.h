@@ -91,7 +91,7 @@ void wf_trace_arm(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *
 /* Nothing is written any more, so that the last events stay. */
 void wf_trace_freeze(const struct wf_trace_moment *now);
 
-/* What the rings of a kernel thread take, 0: nothing is kept. */
+/* The size of the rings of a kernel thread, 0: nothing is kept. */
 size_t wf_trace_bytes(void);
 /* Makes rings of so much zeroed memory; NULL of NULL. */
 struct wf_trace_ring *wf_trace_init(void *memory);

@@ -119,7 +119,7 @@ void wf_arch_set_base(uintptr_t base)
 	wf_cpu_set_base(base);
 }
 
-/* What wf_arch_spawn_raw() takes from a new stack. */
+/* wf_arch_spawn_raw() takes this from a new stack. */
 static void *first_frame(void *stack_top, void (*fn)(void *), void *arg)
 {
 	void **sp = (void **)WF_ALIGN_DOWN((uintptr_t)stack_top, 16ul) - 2;

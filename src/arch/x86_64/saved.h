@@ -7,7 +7,7 @@
 
 #include "arch/x86_64/sigframe.h"
 
-/* What wf_arch_switch() pops; see switch.S. */
+/* wf_arch_switch() pops this; see switch.S. */
 struct wf_switch_frame {
 	uint32_t mxcsr;
 	uint32_t x87cw;

@@ -189,7 +189,7 @@ static int modrm_len(const uint8_t *code, const uint8_t *at, const uint8_t *end,
 	return len;
 }
 
-/* What the moving of code and the search for jump targets need to know about one-byte opcodes. */
+/* One-byte opcodes, as far as the moving of code and the search for jump targets need to know them. */
 static void classify_one_byte(struct wf_insn *out)
 {
 	unsigned int group = (out->modrm >> 3) & 7;

@@ -233,7 +233,7 @@ static bool is_readable(const struct wf_scan *s, uintptr_t addr, size_t len)
 }
 
 /*
- * What looks like a jump table at addr: offsets from its own start, or plain addresses. Anything
+ * A jump table at addr, by its looks: offsets from its own start, or plain addresses. Anything
  * that the function with an indirect jump refers to is tried, up to the first entry that does not
  * lead into the code.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the dynamic loader calls instead of its empty _dl_debug_state(): see modules.c.
+ * The dynamic loader calls this instead of its empty _dl_debug_state(): see modules.c.
  *
  * It leaves through the gate, by a call that costs nothing. So a signal or the end of a slice that came
  * meanwhile, and found us in the runtime's own text, is seen now.
