@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/wait.h"
+
 static int64_t kthread_ns(int pid, int tid)
 {
 	char path[64];
@@ -151,12 +153,12 @@ static int by_key(const void *a, const void *b)
 static void count_states(const struct wf_look *l, const struct wf_threads *s, struct wf_rates *out)
 {
 	for (size_t i = 0; i < s->nr_threads; i++) {
-		unsigned state = s->threads[i].state;
+		const struct wf_dump_thread *d = &s->threads[i];
 
-		if (state == l->layout.running)
-			out->nr_running++;
-		else if (state == l->layout.parked || state == l->layout.parking)
+		if (wf_waits_is_waiting(&l->layout, d))
 			out->nr_waiting++;
+		else if (d->state == l->layout.running)
+			out->nr_running++;
 		else
 			out->nr_ready++;
 	}

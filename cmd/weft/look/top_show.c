@@ -20,8 +20,7 @@ static void show_waits(const struct wf_look *l, const struct wf_threads *s, FILE
 	for (size_t i = 0; i < s->nr_threads; i++) {
 		const struct wf_dump_thread *d = &s->threads[i];
 
-		if (d->wait_kind < MAX_WAITS && d->state != l->layout.running &&
-		    wf_waits_is_waiting(&l->layout, d))
+		if (d->wait_kind < MAX_WAITS && wf_waits_is_waiting(&l->layout, d))
 			nr[d->wait_kind]++;
 	}
 	for (unsigned i = 0; i < MAX_WAITS; i++) {
