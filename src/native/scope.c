@@ -150,19 +150,41 @@ void wf_scopes_leave_all(const char *name)
 {
 	struct wf_scopes *sc = &own;
 	struct wf_thread *self;
-	const char *group;
+	const char *group = NULL;
 
 	if (!sc->is_ready)
 		return;
-	self = wf_face_enter();
-	group = wf_group_in(self, sc, NULL);
-	wf_face_leave(self);
+	/* Only the thread itself adds to them. */
+	if (!wf_list_is_empty(&sc->groups)) {
+		self = wf_face_enter();
+		group = wf_group_in(self, sc, NULL);
+		wf_face_leave(self);
+	}
 	if (group)
 		wf_misuse("thread '%s' ends, and nobody has waited for its group '%s'", name,
 			  group);
 	sc->top = sc->base = NULL;
 	sc->until = WF_NEVER;
 	sc->base_once = 0;
+}
+
+/* What hangs together by its check stays as it is. */
+void wf_scopes_renew(weft_scope *user, const char *name)
+{
+	struct wf_scope *s = (struct wf_scope *)user;
+
+	s->name = name;
+	s->ended_what = s->ended_nr = 0;
+	wf_store_relaxed(&s->state, 0u);
+}
+
+/* Who has cancelled it since has told the thread, as any other time. */
+void wf_scopes_enter(weft_scope *user)
+{
+	struct wf_scopes *sc = &own;
+
+	sc->top = (struct wf_scope *)user;
+	sc->until = sc->top->until;
 }
 
 /* A group lies in s, which is to be closed. */

@@ -10,6 +10,7 @@
 
 #include "native/face.h"
 #include "sched/scope.h"
+#include "weft/scope.h"
 
 /* Of the calling thread, whose they stay, ready for use. */
 WF_FACE_CODE struct wf_scopes *wf_scopes_self(void);
@@ -37,6 +38,13 @@ WF_FACE_CODE void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_
  * -ECANCELED; or 0, -EAGAIN, -EINTR. It may return for nothing. Errno is kept.
  */
 WF_FACE_CODE int wf_scopes_futex_wait(uint32_t *word, uint32_t expected, int64_t until);
+
+/*
+ * A thread's outermost scope, s, which it has opened in an earlier use and left by wf_scopes_leave_all(), is to be that of the next
+ * one: made new by whoever starts that, before somebody can cancel it, and in force again by the thread.
+ */
+WF_FACE_CODE void wf_scopes_renew(weft_scope *s, const char *name);
+WF_FACE_CODE void wf_scopes_enter(weft_scope *s);
 
 /* The function of a thread has ended: aborts if it leaves a group behind; scopes that it has left open are closed. */
 WF_FACE_CODE void wf_scopes_leave_all(const char *name);

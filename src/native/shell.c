@@ -1,29 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shells; see shell.h. */
 #include "native/shell.h"
+#include "base/die.h"
+#include "sched/account.h"
 #include "sched/bind.h"
 #include "sched/park.h"
 #include "sched/scope.h"
 
 #include <errno.h>
+#include <limits.h>
 
-#define MOST_RESTING 1024u /* of a class: their stacks are mapped */
+/*
+ * Of a class. Two pages and a kilobyte stay with each, as with the stacks that libc keeps under weft run; to end so many and to make
+ * them again costs a hundred times what they do.
+ */
+#define MOST_RESTING 16384u
 
 /* (q) */
 static struct {
 	struct wf_spin lock;
 	struct weft_thread *first;
 	uint32_t nr;
-	uint32_t
-		nr_waiting; /* (a) those that have ended and nobody joins yet: they have stacks, too */
 } resting[WF_SHELL_CLASSES];
 
+/* (a) by class: those that have ended and nobody joins yet. They have stacks, too. */
+static uint32_t nr_waiting[WF_SHELL_CLASSES];
+
+/* It is the caller's, who has found it. The exchange in wf_unpark() publishes what it is to do. */
 static void order(struct weft_thread *t, enum wf_thread_order what)
 {
-	wf_spin_lock(&t->lock);
+	bool won;
+
 	t->order = what;
-	(void)wf_unpark(t->core, WF_WAKE_EVENT);
-	wf_spin_unlock(&t->lock);
+	won = wf_unpark(t->core, WF_WAKE_EVENT);
+	WF_ASSERT(won);
+	(void)won;
 }
 
 /* Main has ended, and whoever rests would keep the process. Under its list's lock each finds that out, or is found here. */
@@ -77,8 +88,8 @@ void wf_shell_give(struct wf_thread *self, struct weft_thread *t)
 
 	wf_self_enter(self);
 	/* In a fork child there may be one that its parent has counted. */
-	if (t->is_waiting && wf_load_relaxed(&resting[i].nr_waiting))
-		(void)wf_fetch_sub(&resting[i].nr_waiting, 1);
+	if (t->is_waiting && wf_load_relaxed(&nr_waiting[i]))
+		(void)wf_fetch_sub(&nr_waiting[i], 1u);
 	t->is_waiting = false;
 	wf_store_release(&t->state, WF_USE_FREE);
 	/* Before the look at the flag: pairs with the other order in end_main(). */
@@ -98,59 +109,23 @@ void wf_shell_give(struct wf_thread *self, struct weft_thread *t)
 	wf_self_leave(self);
 }
 
-/*
- * One that nobody waits for keeps its stack until somebody joins, and may be told to end then: to wake it up for that costs more
- * than to end now.
- */
-static bool has_room(struct weft_thread *t)
+/* A joiner that is woken may have given t back, and t another function, before the lock is: all that is t's comes before. */
+static bool publish(struct weft_thread *t, enum wf_thread_use state)
 {
-	const int i = t->shell_class;
-	bool is_awaited;
+	struct wf_thread *joins;
+	bool has_sleeper;
 
 	wf_spin_lock(&t->lock);
-	is_awaited = t->joins || t->is_detached;
+	joins = t->joins;
+	t->joins = NULL;
+	has_sleeper = t->has_sleeper;
+	t->has_sleeper = false;
+	wf_store_release(&t->state, state);
+	if (joins)
+		(void)wf_bind_unpark_held(joins, WF_WAKE_EVENT);
 	wf_spin_unlock(&t->lock);
-	if (is_awaited)
-		return true;
-	if (wf_load_hint(&resting[i].nr) + wf_load_relaxed(&resting[i].nr_waiting) >= MOST_RESTING)
-		return false;
-	(void)wf_fetch_add(&resting[i].nr_waiting, 1);
-	t->is_waiting = true;
-	return true;
-}
-
-bool wf_shell_may_rest(struct wf_thread *self, struct weft_thread *t)
-{
-	bool may;
-
-	wf_self_enter(self);
-	may = lx_shell_is_plain(lx_of(self)) && has_room(t);
-	if (may)
-		lx_shell_rest(lx_of(self));
-	wf_self_leave(self);
-	return may;
-}
-
-bool wf_shell_rest(struct wf_thread *self, struct weft_thread *t)
-{
-	enum wf_thread_order what;
-
-	wf_self_enter(self);
-	do {
-		wf_park_begin_before_lock(0, WF_WAIT_UNUSED, 0);
-		wf_spin_lock(&t->lock);
-		what = t->order;
-		wf_spin_unlock(&t->lock);
-		if (what)
-			(void)wf_park_abort();
-		else
-			(void)wf_park(WF_NEVER);
-	} while (!what);
-	t->order = WF_ORDER_NONE;
-	if (what == WF_ORDER_RUN)
-		lx_shell_begin(lx_of(self), &t->heritage);
-	wf_self_leave(self);
-	return what == WF_ORDER_RUN;
+	wf_bind_wake_held();
+	return has_sleeper;
 }
 
 bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state)
@@ -158,16 +133,54 @@ bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thr
 	bool has_sleeper;
 
 	wf_self_enter(self);
-	wf_spin_lock(&t->lock);
-	wf_store_release(&t->state, state);
-	if (t->joins)
-		(void)wf_bind_unpark_held(t->joins, WF_WAKE_EVENT);
-	t->joins = NULL;
-	has_sleeper = t->has_sleeper;
-	wf_spin_unlock(&t->lock);
-	wf_bind_wake_held();
+	has_sleeper = publish(t, state);
 	wf_self_leave(self);
 	return has_sleeper;
+}
+
+/*
+ * One that nobody waits for keeps its stack until somebody joins, and may be told to end then: to wake it up for that costs more
+ * than to end now. Who is about to join may not be seen yet.
+ */
+static bool has_room(struct weft_thread *t)
+{
+	const int i = t->shell_class;
+
+	if (t->is_detached || wf_load_relaxed(&t->joins))
+		return true;
+	if (wf_load_hint(&resting[i].nr) + wf_load_relaxed(&nr_waiting[i]) >= MOST_RESTING)
+		return false;
+	(void)wf_fetch_add(&nr_waiting[i], 1u);
+	t->is_waiting = true;
+	return true;
+}
+
+/* Until the order comes, t is somebody else's: nothing of it is looked at. */
+enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t)
+{
+	enum wf_shell_rest ret = WF_REST_REFUSED;
+	uint64_t run;
+
+	wf_self_enter(self);
+	if (lx_shell_is_plain(lx_of(self)) && has_room(t)) {
+		lx_shell_rest(lx_of(self));
+		wf_park_begin_before_lock(0, WF_WAIT_UNUSED, 0);
+		if (t->is_detached)
+			wf_shell_give(self, t);
+		else if (publish(t, WF_USE_DONE))
+			(void)sys_futex_wake(&t->state, INT_MAX);
+		run = self->nr_switches;
+		(void)wf_park(WF_NEVER);
+		run -= self->nr_switches;
+		ret = t->order == WF_ORDER_RUN ? WF_REST_RUNS : WF_REST_ENDS;
+		if (ret == WF_REST_RUNS)
+			lx_shell_begin(lx_of(self), &t->heritage);
+		/* The order came before the switch: the last function's time is not charged yet. */
+		if (run == 0)
+			wf_account_restart(self);
+	}
+	wf_self_leave(self);
+	return ret;
 }
 
 /* What a dump and the search for circles know as a join. */
@@ -178,7 +191,23 @@ static uint64_t shown_word(const struct weft_thread *t)
 	return (uintptr_t)(core ? lx_of((struct wf_thread *)core)->child_tid : &t->state);
 }
 
-static int await_parked(struct wf_thread *self, struct weft_thread *t, int64_t until)
+/* Under the lock. -EAGAIN: t is to be waited for, and nobody else joins it. 0: it has ended. */
+static int claim(struct weft_thread *t, struct wf_shell_join *join)
+{
+	if (t->state != WF_USE_RUNNING)
+		return 0;
+	if (join->is_claimed)
+		return -EAGAIN;
+	if (t->is_joined)
+		return -EBUSY;
+	join->is_claimed = true;
+	t->joiner = join->joiner;
+	wf_store_relaxed(&t->is_joined, 1u);
+	return -EAGAIN;
+}
+
+static int await_parked(struct wf_thread *self, struct weft_thread *t, struct wf_shell_join *join,
+			int64_t until)
 {
 	enum wf_reason reason;
 	bool is_over;
@@ -186,15 +215,17 @@ static int await_parked(struct wf_thread *self, struct weft_thread *t, int64_t u
 
 	wf_park_begin_before_lock(WF_INTR | WF_REACHED, WF_WAIT_FUTEX, shown_word(t));
 	wf_spin_lock(&t->lock);
-	is_over = t->state != WF_USE_RUNNING;
-	if (!is_over)
+	error = claim(t, join);
+	if (error == -EAGAIN)
 		t->joins = self;
 	wf_spin_unlock(&t->lock);
-	if (is_over) {
+	if (error != -EAGAIN) {
 		(void)wf_park_abort();
-		return 0;
+		return error;
 	}
 	reason = wf_park(until);
+	if (WF_LIKELY(reason == WF_WAKE_EVENT)) /* by t itself, and by no other */
+		return 0;
 	wf_spin_lock(&t->lock);
 	t->joins = NULL;
 	is_over = t->state != WF_USE_RUNNING;
@@ -207,17 +238,21 @@ static int await_parked(struct wf_thread *self, struct weft_thread *t, int64_t u
 	return reason == WF_WAKE_TIMEOUT ? -ETIMEDOUT : -EINTR;
 }
 
-int wf_shell_await(struct wf_thread *self, struct weft_thread *t, int64_t until)
+int wf_shell_await(struct wf_thread *self, struct weft_thread *t, struct wf_shell_join *join,
+		   int64_t until)
 {
 	int ret = 0;
 
 	wf_self_enter(self);
 	if (self) {
-		ret = await_parked(self, t, until);
+		ret = await_parked(self, t, join, until);
 	} else {
 		wf_spin_lock(&t->lock);
-		t->has_sleeper = true;
+		ret = claim(t, join);
+		if (ret == -EAGAIN)
+			t->has_sleeper = true;
 		wf_spin_unlock(&t->lock);
+		ret = ret == -EAGAIN ? 0 : ret;
 	}
 	wf_self_leave(self);
 	return ret;
@@ -229,6 +264,6 @@ void wf_shell_forget(void)
 		resting[i].lock = (struct wf_spin){ 0 };
 		resting[i].first = NULL;
 		resting[i].nr = 0;
-		resting[i].nr_waiting = 0;
+		nr_waiting[i] = 0;
 	}
 }

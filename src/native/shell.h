@@ -3,8 +3,9 @@
  * Shells: pthreads of weft_thread_spawn() that rest when their function has returned, and have another one later. To make a
  * pthread costs ten times as much. The runtime's code; what libc keeps of a thread is seen to in fresh.c.
  *
- * Invariant: whoever gives a shell an order, or wakes its joiner, does both under the shell's lock, and the one that was woken
- * takes the lock before it goes on. So no wake-up reaches a later wait.
+ * Invariant: a shell is PARKING before anybody can find it, no signal and no scope ends that wait, and only one finds it. So the
+ * wake-up that comes with the one order is the one that it goes on by, and none reaches a later wait: there is nothing to lock.
+ * A joiner's wake-up comes under the shell's lock, which a joiner that something else has woken takes before it goes on.
  */
 #ifndef WF_NATIVE_SHELL_H
 #define WF_NATIVE_SHELL_H
@@ -22,17 +23,28 @@ void wf_shell_start(struct wf_thread *self, struct weft_thread *t);
 /* Nobody knows it any more: it rests, or ends. */
 void wf_shell_give(struct wf_thread *self, struct weft_thread *t);
 
-/* Of the shell itself. False: its function has left something that the next one would find; or enough of them rest. */
-bool wf_shell_may_rest(struct wf_thread *self, struct weft_thread *t);
-/* True: it is a new thread. False: it is to end. */
-WF_PARKS bool wf_shell_rest(struct wf_thread *self, struct weft_thread *t);
+/*
+ * Of the shell itself, whose function has returned: its joiner hears of it, or without one it is given back, and it rests.
+ */
+enum wf_shell_rest {
+	WF_REST_REFUSED, /* it has left something that the next one would find, or enough of them rest; nobody has heard of it */
+	WF_REST_ENDS,    /* it is to end */
+	WF_REST_RUNS,    /* it is a new thread */
+};
+WF_PARKS enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t);
 
 /* The function has returned. True: somebody sleeps on the state, and is to be woken. */
 bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state);
+struct wf_shell_join {
+	pthread_t joiner;
+	bool is_claimed; /* t->is_joined is its */
+};
 /*
  * Until that. 0; -ETIMEDOUT, -ECANCELED, of a scope, too; -EINTR: a signal. self: NULL, and it says that the state is to be slept on.
+ * Unless t has ended before, join is the one that joins it from then on; -EBUSY: there is another one.
  */
-WF_PARKS int wf_shell_await(struct wf_thread *self, struct weft_thread *t, int64_t until);
+WF_PARKS int wf_shell_await(struct wf_thread *self, struct weft_thread *t,
+			    struct wf_shell_join *join, int64_t until);
 
 /* In a fork child: there are none. */
 void wf_shell_forget(void);

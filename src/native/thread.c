@@ -183,25 +183,19 @@ static WF_FACE_CODE void end(void *arg)
 static WF_FACE_CODE bool goes_on(struct weft_thread *t)
 {
 	struct wf_thread *self = wf_face_enter();
-	bool may;
+	enum wf_shell_rest rest;
 
 	if (!self || t->shell_class < 0 || t->life != life)
 		return false;
 	if (!(t->flags & WEFT_THREAD_POOLED) && !wf_fresh_reset())
 		return false;
-	may = wf_shell_may_rest(self, t);
+	rest = wf_shell_rest(self, t);
 	wf_face_leave(self);
-	if (!may)
+	if (rest != WF_REST_RUNS)
 		return false;
-	if (t->is_detached)
-		wf_shell_give(self, t);
-	else
-		publish(t, WF_USE_DONE);
-	may = wf_shell_rest(self, t);
-	wf_face_leave(self);
-	if (may)
-		wf_arch_set_fp_modes(t->fp_modes);
-	return may;
+	wf_arch_set_fp_modes(t->fp_modes);
+	wf_scopes_enter(t->root);
+	return true;
 }
 
 /* Whoever cancels the thread stores that first, and looks for the scope then: one of us sees the other. */
@@ -231,14 +225,12 @@ static WF_FACE_CODE void *run(void *arg)
 			return NULL; /* the spawner joins what is left */
 	}
 	pthread_cleanup_push(end, t);
+	open_root(t, &root);
 	do {
 		if (t->name[0])
 			name_self(t->name);
 		t->result = -ECANCELED;
-		open_root(t, &root);
 		t->result = t->fn(t->arg);
-		close_root(t);
-		(void)weft_scope_close(&root);
 		wf_scopes_leave_all(t->name);
 	} while (goes_on(t));
 	pthread_cleanup_pop(1);
@@ -330,19 +322,17 @@ static WF_FACE_CODE weft_thread *set_up(struct weft_thread *t, weft_fn *fn, void
 {
 	t->fn = fn;
 	t->arg = arg;
-	t->root = NULL;
 	t->is_cancelled = 0;
 	t->is_joined = 0;
 	t->is_detached = is_detached;
 	t->is_waiting = false;
-	t->has_sleeper = false;
-	t->joins = NULL;
-	t->order = WF_ORDER_NONE;
 	t->nice = o->nice;
 	t->flags = o->flags;
 	t->name[0] = '\0';
 	if (o->name)
 		copy_name(t->name, o->name);
+	if (t->root)
+		wf_scopes_renew(t->root, t->name[0] ? t->name : NULL);
 	wf_store_relaxed(&t->uses, t->uses + 1);
 	wf_store_release(&t->state, WF_USE_RUNNING);
 	return handle_of(t);
@@ -426,25 +416,34 @@ static WF_FACE_CODE int wait_for_libc(pthread_t thread, weft_time until)
 }
 
 /* Of a thread that is not weft's, and in native mode: on the state itself. */
-static WF_FACE_CODE int wait_for_state(struct weft_thread *t, weft_time until)
+static WF_FACE_CODE int wait_for_state(struct weft_thread *t, struct wf_shell_join *join,
+				       weft_time until)
 {
 	struct wf_thread *self = wf_face_enter();
-	int ret = wf_shell_await(self, t, until);
+	int ret = wf_shell_await(self, t, join, until);
 
 	wf_face_leave(self);
-	return self ? ret : wf_scopes_futex_wait(&t->state, WF_USE_RUNNING, until);
+	return self || ret ? ret : wf_scopes_futex_wait(&t->state, WF_USE_RUNNING, until);
 }
 
-static WF_FACE_CODE int wait_for_end(struct weft_thread *t, weft_time until)
+/* -EBUSY: another thread is at it. */
+static WF_FACE_CODE int wait_for_end(struct weft_thread *t, struct wf_shell_join *join,
+				     weft_time until)
 {
 	uint32_t state;
 	int ret = 0;
 
 	until = WF_MAX(until, WEFT_NOW);
 	while ((state = wf_load_acquire(&t->state)) == WF_USE_RUNNING) {
-		if (ret == -ETIMEDOUT || ret == -ECANCELED)
+		if (ret == -ETIMEDOUT || ret == -ECANCELED || ret == -EBUSY)
 			return ret;
-		ret = wait_for_state(t, until);
+		ret = wait_for_state(t, join, until);
+	}
+	if (!join->is_claimed) {
+		if (wf_exchange(&t->is_joined, 1u))
+			return -EBUSY;
+		join->is_claimed = true;
+		t->joiner = join->joiner;
 	}
 	return state == WF_USE_ENDED ? wait_for_libc(wf_load_relaxed(&t->thread), until) : 0;
 }
@@ -475,14 +474,17 @@ WF_NORETURN static WF_FACE_CODE void refuse_join(const struct weft_thread *t)
 WF_FACE int weft_thread_join(weft_thread *handle, int *out_result, weft_time until)
 {
 	struct weft_thread *t = look_up(handle, "weft_thread_join");
+	struct wf_shell_join join = { .joiner = pthread_self() };
 	int ret;
 
-	if (t == current || wf_exchange(&t->is_joined, 1u))
+	if (t == current)
 		refuse_join(t);
-	t->joiner = pthread_self();
-	ret = wait_for_end(t, until);
+	ret = wait_for_end(t, &join, until);
+	if (ret == -EBUSY)
+		refuse_join(t);
 	if (ret < 0) {
-		wf_store_release(&t->is_joined, 0u);
+		if (join.is_claimed)
+			wf_store_release(&t->is_joined, 0u);
 		return ret;
 	}
 	if (out_result)

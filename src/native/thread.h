@@ -43,11 +43,12 @@ struct weft_thread {
 	weft_fn *fn;    /* (c) */
 	void *arg;      /* (c) */
 	int result;     /* (p) */
-	weft_scope *
-		root; /* (a) around all of its function, on its stack; NULL: not there yet, or no more */
+	/* (a) around all of its function, on its stack, from the first one to the end; NULL: not there yet, or no more */
+	weft_scope *root;
 	uint32_t is_cancelled;  /* (a) */
 	uint32_t nr_cancelling; /* (a) those that may have read root, and use it */
-	uint32_t is_joined;     /* (a) somebody is at it; taken by an exchange */
+	/* (a) somebody is at it: set under the lock while the state is RUNNING, and later by an exchange */
+	uint32_t is_joined;
 	struct wf_spin lock;
 	bool is_detached; /* (c) */
 	bool is_waiting; /* (p) of a use: it counts among those that rest until somebody joins; see shell.c */
@@ -55,7 +56,7 @@ struct weft_thread {
 	struct wf_thread *joins; /* (q) parked until the state changes */
 	struct wf_thread
 		*core;   /* (p) of a use, (f): what it is to the runtime; NULL: a kernel thread */
-	uint32_t order;  /* (q) enum wf_thread_order */
+	uint32_t order;  /* of whoever has found it at rest, then its own: enum wf_thread_order */
 	int shell_class; /* (f) or -1: its function is its last one */
 	uint32_t life; /* (f) of the process, in which it was made: a fork child has another one */
 	/* (c) NULL, or where it says that it has begun, and with what error: 0, then 1 + error; the spawner sleeps on it */

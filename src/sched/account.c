@@ -111,6 +111,12 @@ void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self)
 		wf_store_relaxed(&k->cpu_began, (int64_t)0);
 }
 
+/* What will be charged for all of its run is taken off beforehand. */
+void wf_account_restart(struct wf_thread *self)
+{
+	wf_store_relaxed(&self->run_ns, -WF_MAX(uncharged(wf_own_kthread()), 0));
+}
+
 int64_t wf_account_cpu_ns(struct wf_thread *t)
 {
 	struct wf_kthread *k = wf_own_kthread(), *bound;
@@ -131,7 +137,7 @@ int64_t wf_account_cpu_ns(struct wf_thread *t)
 		    (bound || wf_load_acquire(&t->kthread) == k) &&
 		    wf_load_acquire(&t->nr_switches) == run &&
 		    wf_load_relaxed(&t->run_ns) == charged)
-			return charged + WF_MAX(ns, 0);
+			return WF_MAX(charged + WF_MAX(ns, 0), 0);
 	}
-	return charged;
+	return WF_MAX(charged, 0);
 }

@@ -58,6 +58,11 @@ void wf_account_leave(struct wf_kthread *k, struct wf_thread *t)
 	(void)t;
 }
 
+void wf_account_restart(struct wf_thread *self)
+{
+	(void)self;
+}
+
 void wf_account_begin(struct wf_kthread *k)
 {
 	(void)k;
