@@ -57,8 +57,14 @@ void lx_shell_rest(struct lx_thread *self)
 		(void)sys3(__NR_madvise, self->stack_low, high - self->stack_low, MADV_DONTNEED);
 	wf_store_release(&self->is_mask_unknown, false);
 	wf_store_release(&self->sig_shown_mask, ~0ull);
-	wf_store_seq_cst(&self->sig_mask, ~0ull);
-	lx_signal_retarget(~0ull);
+	wf_store_release(&self->sig_mask, ~0ull);
+}
+
+/* Who sends adds first, then looks at masks; see lx_signal_set_mask(). */
+void lx_shell_pass_on(void)
+{
+	if (WF_UNLIKELY(wf_load_seq_cst(&lx.shared.set)))
+		lx_signal_retarget(~0ull);
 }
 
 void lx_shell_begin(struct lx_thread *self, const struct lx_shell_heritage *h)

@@ -20,8 +20,12 @@ struct lx_shell_heritage {
 bool lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out);
 /* Of the caller: its function has left nothing that the next one would find. */
 bool lx_shell_is_plain(const struct lx_thread *self);
-/* The caller runs nothing: no signal is for it. */
+/*
+ * The caller runs nothing: no signal is for it. A spin lock is taken between the two: that is the fence between the store of its mask
+ * and the look for signals that were sent to it before.
+ */
 void lx_shell_rest(struct lx_thread *self);
+void lx_shell_pass_on(void);
 /* The caller is a new thread. */
 void lx_shell_begin(struct lx_thread *self, const struct lx_shell_heritage *h);
 

@@ -5,6 +5,7 @@
 #include "sched/account.h"
 #include "sched/bind.h"
 #include "sched/park.h"
+#include "sched/runtime.h"
 #include "sched/scope.h"
 
 #include <errno.h>
@@ -15,13 +16,21 @@
  * them again costs a hundred times what they do.
  */
 #define MOST_RESTING 16384u
+/* Of a class, where they gave themselves back: what is theirs is in the caches there, and no other worker is at that lock. */
+#define MOST_HERE 32u
 
 /* (q) */
-static struct {
+struct shelf {
 	struct wf_spin lock;
-	struct weft_thread *first;
 	uint32_t nr;
-} resting[WF_SHELL_CLASSES];
+	struct weft_thread *first;
+};
+
+static struct shelf everywhere[WF_SHELL_CLASSES];
+static struct {
+	struct shelf shelves[WF_SHELL_CLASSES];
+} WF_ALIGNED(WF_CACHE_LINE) here[WF_MAX_WORKERS]; /* by worker */
+static uint32_t nr_here; /* (a) that may have been used: a fork child's runtime knows of none */
 
 /* (a) by class: those that have ended and nobody joins yet. They have stacks, too. */
 static uint32_t nr_waiting[WF_SHELL_CLASSES];
@@ -37,22 +46,69 @@ static void order(struct weft_thread *t, enum wf_thread_order what)
 	(void)won;
 }
 
-/* Main has ended, and whoever rests would keep the process. Under its list's lock each finds that out, or is found here. */
+static void end_all(struct shelf *s)
+{
+	struct weft_thread *t, *next;
+
+	wf_spin_lock(&s->lock);
+	t = s->first;
+	s->first = NULL;
+	s->nr = 0;
+	wf_spin_unlock(&s->lock);
+	for (; t; t = next) {
+		next = t->next;
+		order(t, WF_ORDER_END);
+	}
+}
+
+/* Main has ended, and whoever rests would keep the process. Under its shelf's lock each finds that out, or is found here. */
 static void close_all(void)
 {
 	for (int i = 0; i < WF_SHELL_CLASSES; i++) {
-		struct weft_thread *t, *next;
-
-		wf_spin_lock(&resting[i].lock);
-		t = resting[i].first;
-		resting[i].first = NULL;
-		resting[i].nr = 0;
-		wf_spin_unlock(&resting[i].lock);
-		for (; t; t = next) {
-			next = t->next;
-			order(t, WF_ORDER_END);
-		}
+		end_all(&everywhere[i]);
+		for (uint32_t w = 0; w < wf_rt.nr_workers; w++)
+			end_all(&here[w].shelves[i]);
 	}
+}
+
+/* That of self's worker; NULL: self is none of weft's, or has none, being bound. */
+static struct shelf *shelf_here(const struct wf_thread *self, int shell_class)
+{
+	const struct wf_worker *w = self ? wf_own_kthread()->worker : NULL;
+
+	return w ? &here[w->index].shelves[shell_class] : NULL;
+}
+
+static struct weft_thread *take(struct shelf *s)
+{
+	struct weft_thread *t;
+
+	if (!s || !wf_load_hint(&s->first))
+		return NULL;
+	wf_spin_lock(&s->lock);
+	t = s->first;
+	if (t) {
+		wf_store_hint(&s->first, t->next);
+		wf_store_hint(&s->nr, s->nr - 1);
+	}
+	wf_spin_unlock(&s->lock);
+	return t;
+}
+
+/* self: NULL, and t rests in any case: a kernel thread that is not weft's can wake nobody. */
+static bool put(struct shelf *s, const struct wf_thread *self, struct weft_thread *t, uint32_t most)
+{
+	bool rests;
+
+	wf_spin_lock(&s->lock);
+	rests = !self || (!wf_load_seq_cst(&lx.main_has_ended) && s->nr < most);
+	if (rests) {
+		t->next = s->first;
+		wf_store_hint(&s->first, t);
+		wf_store_hint(&s->nr, s->nr + 1);
+	}
+	wf_spin_unlock(&s->lock);
+	return rests;
 }
 
 struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class)
@@ -60,15 +116,11 @@ struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class)
 	struct lx_shell_heritage heritage;
 	struct weft_thread *t;
 
-	if (!wf_load_hint(&resting[shell_class].first) || !lx_shell_inherit(lx_of(self), &heritage))
+	if (!lx_shell_inherit(lx_of(self), &heritage))
 		return NULL;
-	wf_spin_lock(&resting[shell_class].lock);
-	t = resting[shell_class].first;
-	if (t) {
-		resting[shell_class].first = t->next;
-		wf_store_hint(&resting[shell_class].nr, resting[shell_class].nr - 1);
-	}
-	wf_spin_unlock(&resting[shell_class].lock);
+	t = take(shelf_here(self, shell_class));
+	if (!t)
+		t = take(&everywhere[shell_class]);
 	if (t)
 		t->heritage = heritage;
 	return t;
@@ -84,27 +136,22 @@ void wf_shell_start(struct wf_thread *self, struct weft_thread *t)
 void wf_shell_give(struct wf_thread *self, struct weft_thread *t)
 {
 	const int i = t->shell_class;
-	bool rests;
+	struct shelf *shelf;
 
 	wf_self_enter(self);
+	shelf = shelf_here(self, i);
 	/* In a fork child there may be one that its parent has counted. */
 	if (t->is_waiting && wf_load_relaxed(&nr_waiting[i]))
 		(void)wf_fetch_sub(&nr_waiting[i], 1u);
 	t->is_waiting = false;
 	wf_store_release(&t->state, WF_USE_FREE);
 	/* Before the look at the flag: pairs with the other order in end_main(). */
-	if (!wf_load_relaxed(&lx_config.on_main_end))
+	if (!wf_load_relaxed(&lx_config.on_main_end)) {
+		wf_store_relaxed(&nr_here, wf_rt.nr_workers);
 		wf_store_seq_cst(&lx_config.on_main_end, close_all);
-	wf_spin_lock(&resting[i].lock);
-	/* A kernel thread that is not weft's can wake nobody. */
-	rests = !self || (!wf_load_seq_cst(&lx.main_has_ended) && resting[i].nr < MOST_RESTING);
-	if (rests) {
-		t->next = resting[i].first;
-		wf_store_hint(&resting[i].first, t);
-		wf_store_hint(&resting[i].nr, resting[i].nr + 1);
 	}
-	wf_spin_unlock(&resting[i].lock);
-	if (!rests)
+	if ((!shelf || !put(shelf, self, t, MOST_HERE)) &&
+	    !put(&everywhere[i], self, t, MOST_RESTING))
 		order(t, WF_ORDER_END);
 	wf_self_leave(self);
 }
@@ -148,7 +195,7 @@ static bool has_room(struct weft_thread *t)
 
 	if (t->is_detached || wf_load_relaxed(&t->joins))
 		return true;
-	if (wf_load_hint(&resting[i].nr) + wf_load_relaxed(&nr_waiting[i]) >= MOST_RESTING)
+	if (wf_load_hint(&everywhere[i].nr) + wf_load_relaxed(&nr_waiting[i]) >= MOST_RESTING)
 		return false;
 	(void)wf_fetch_add(&nr_waiting[i], 1u);
 	t->is_waiting = true;
@@ -169,6 +216,7 @@ enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t)
 			wf_shell_give(self, t);
 		else if (publish(t, WF_USE_DONE))
 			(void)sys_futex_wake(&t->state, INT_MAX);
+		lx_shell_pass_on();
 		run = self->nr_switches;
 		(void)wf_park(WF_NEVER);
 		run -= self->nr_switches;
@@ -261,9 +309,9 @@ int wf_shell_await(struct wf_thread *self, struct weft_thread *t, struct wf_shel
 void wf_shell_forget(void)
 {
 	for (int i = 0; i < WF_SHELL_CLASSES; i++) {
-		resting[i].lock = (struct wf_spin){ 0 };
-		resting[i].first = NULL;
-		resting[i].nr = 0;
+		everywhere[i] = (struct shelf){ 0 };
 		nr_waiting[i] = 0;
+		for (uint32_t w = 0; w < nr_here; w++)
+			here[w].shelves[i] = (struct shelf){ 0 };
 	}
 }

@@ -31,11 +31,9 @@ FUNC(wf_arch_fiber_switch)
 	fnstcw	4(%rsp)
 	movq	%rdx, %rax
 	movq	%rsp, (%rdi)
-	movl	(%rsp), %edx
 	movzwl	4(%rsp), %ecx
 	movq	%rsi, %rsp
-	cmpl	%edx, (%rsp)
-	jne	2f
+	ldmxcsr	(%rsp)
 	cmpw	%cx, 4(%rsp)
 	jne	2f
 1:
@@ -65,7 +63,6 @@ FUNC(wf_arch_fiber_switch)
 	.cfi_offset %r13, -40
 	.cfi_offset %r12, -48
 	.cfi_offset %rbx, -56
-	ldmxcsr	(%rsp)
 	fldcw	4(%rsp)
 	jmp	1b
 	.cfi_endproc

@@ -36,12 +36,13 @@ FUNC(wf_arch_switch)
 	stmxcsr	(%rsp)
 	fnstcw	4(%rsp)
 	movq	%rsp, (%rdi)
-	/* Nearly always equal, and on Intel a load costs as much as the rest of the switch. */
-	movl	(%rsp), %eax
+	/*
+	 * The control word is nearly always equal, and on Intel a load of it is slow. mxcsr has the flags of what was computed, too, and
+	 * what was just stored there takes longer to be read back and compared than to be loaded: 1.6 ns.
+	 */
 	movzwl	4(%rsp), %ecx
 	movq	%rsi, %rsp
-	cmpl	%eax, (%rsp)
-	jne	2f
+	ldmxcsr	(%rsp)
 	cmpw	%cx, 4(%rsp)
 	jne	2f
 1:
@@ -58,7 +59,6 @@ FUNC(wf_arch_switch)
 	.cfi_endproc
 2:	.cfi_startproc
 	.cfi_undefined %rip
-	ldmxcsr	(%rsp)
 	fldcw	4(%rsp)
 	jmp	1b
 	.cfi_endproc
