@@ -52,8 +52,9 @@ struct weft_thread {
 	struct wf_spin lock;
 	bool is_detached; /* (c) */
 	bool is_waiting; /* (p) of a use: it counts among those that rest until somebody joins; see shell.c */
-	bool has_sleeper;        /* (q) a kernel thread that is not weft's sleeps on the state */
-	struct wf_thread *joins; /* (q) parked until the state changes */
+	bool has_sleeper; /* (q) a kernel thread that is not weft's sleeps on the state */
+	struct wf_thread
+		*joins; /* (q), read without it as a hint: parked until the state changes */
 	struct wf_thread
 		*core;   /* (p) of a use, (f): what it is to the runtime; NULL: a kernel thread */
 	uint32_t order;  /* of whoever has found it at rest, then its own: enum wf_thread_order */
