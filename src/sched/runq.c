@@ -236,13 +236,20 @@ static struct wf_thread *take_first(struct wf_runq *q, struct wf_level *l)
 
 static struct wf_thread *take_and_prepare(struct wf_runq *q, struct wf_level *l)
 {
-	struct wf_thread *t = take_first(q, l), *next = l->head;
+	struct wf_thread *t = take_first(q, l), *next = l->head, *after;
 
+	/* Two turns ahead: memory takes longer than one. Its own structure came while we prepared the one before it. */
+	if (next && next->next)
+		next = next->next;
 	if (next) {
 		for (unsigned i = 0; i < FRAMES_BYTES; i += WF_CACHE_LINE)
 			__builtin_prefetch((char *)next->sp + i);
 		__builtin_prefetch((void *)next->tls);
-		__builtin_prefetch(next->next);
+		after = next->next;
+		if (after) {
+			__builtin_prefetch(after);
+			__builtin_prefetch(&after->nr_switches);
+		}
 	}
 	return t;
 }
