@@ -68,6 +68,8 @@ WF_INLINE uintptr_t wf_cpu_base(void);
  */
 /* A real system call: no errno, nothing but what the kernel destroys. */
 WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long f);
+/* A request of valgrind's, by instructions that do nothing anywhere else: its answer, or 0. */
+WF_INLINE uint64_t wf_cpu_ask_valgrind(const volatile uint64_t args[6]);
 /* Once, at the start; a build with -Dpoison=true destroys what a system call may destroy. */
 WF_INLINE void wf_cpu_poison(void);
 #endif

@@ -9,7 +9,7 @@
 static void add(struct wf_fmt *f, const char *text)
 {
 	for (; text && *text; text++) {
-		const char c[] = { *text >= 0 && *text < ' ' ? '?' : *text, 0 };
+		const char c[] = { (unsigned char)*text < ' ' ? '?' : *text, 0 };
 
 		wf_fmt_str(f, c);
 	}

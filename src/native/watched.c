@@ -22,18 +22,11 @@ __attribute__((constructor)) static void begin(void)
 	wf_watched_by_threads = __tsan_acquire && __tsan_release;
 }
 
-/* A request of valgrind's is an instruction sequence that does nothing anywhere else. */
 WF_FACE_CODE static uint64_t ask_valgrind(uint64_t request, uint64_t a, uint64_t b)
 {
 	const volatile uint64_t args[6] = { request, a, b };
-	uint64_t answer = 0;
 
-	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
-			 "xchgq %%rbx, %%rbx"
-			 : "+d"(answer)
-			 : "a"(args)
-			 : "cc", "memory", "rdi");
-	return answer;
+	return wf_cpu_ask_valgrind(args);
 }
 
 WF_FACE_CODE bool wf_watched_is_any(void)

@@ -20,7 +20,6 @@ static const struct call calls[] = {
 	{ __NR_connect, true, "connect" },
 	{ __NR_epoll_pwait, true, "epoll_wait" },
 	{ __NR_epoll_pwait2, true, "epoll_pwait2" },
-	{ __NR_epoll_wait, true, "epoll_wait" },
 	{ __NR_fcntl, true, "fcntl" },
 	{ __NR_flock, true, "flock" },
 	{ __NR_futex, false, "pthread_cond_wait, sem_wait or pthread_join" },
@@ -33,10 +32,7 @@ static const struct call calls[] = {
 	{ __NR_msgrcv, false, "msgrcv" },
 	{ __NR_msgsnd, false, "msgsnd" },
 	{ __NR_nanosleep, false, "nanosleep" },
-	{ __NR_open, false, "open" },
 	{ __NR_openat, false, "open" },
-	{ __NR_pause, false, "pause" },
-	{ __NR_poll, false, "poll" },
 	{ __NR_ppoll, false, "ppoll" },
 	{ __NR_pread64, true, "pread" },
 	{ __NR_preadv, true, "preadv" },
@@ -52,7 +48,6 @@ static const struct call calls[] = {
 	{ __NR_recvmsg, true, "recvmsg" },
 	{ __NR_rt_sigsuspend, false, "sigsuspend" },
 	{ __NR_rt_sigtimedwait, false, "sigwait" },
-	{ __NR_select, false, "select" },
 	{ __NR_semop, false, "semop" },
 	{ __NR_semtimedop, false, "semtimedop" },
 	{ __NR_sendfile, true, "sendfile" },
@@ -66,6 +61,13 @@ static const struct call calls[] = {
 	{ __NR_waitid, false, "waitid" },
 	{ __NR_write, true, "write" },
 	{ __NR_writev, true, "writev" },
+#ifdef __NR_pause /* those that younger families have never had */
+	{ __NR_epoll_wait, true, "epoll_wait" },
+	{ __NR_open, false, "open" },
+	{ __NR_pause, false, "pause" },
+	{ __NR_poll, false, "poll" },
+	{ __NR_select, false, "select" },
+#endif
 };
 
 static WF_FACE_CODE void write_call(struct wf_fmt *f, uint32_t nr, uint64_t what)

@@ -80,6 +80,18 @@ WF_INLINE long wf_syscall6(long nr, long a, long b, long c, long d, long e, long
 	return ret;
 }
 
+WF_INLINE uint64_t wf_cpu_ask_valgrind(const volatile uint64_t args[6])
+{
+	uint64_t answer = 0;
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n\t"
+			 "xchgq %%rbx, %%rbx"
+			 : "+d"(answer)
+			 : "a"(args)
+			 : "cc", "memory", "rdi");
+	return answer;
+}
+
 /* A build with -Dpoison=true destroys vector registers at each exit of the gate, with AVX-512 32 of 512 bits. */
 #ifdef WF_POISON
 extern uint32_t wf_arch_poison_wide;
