@@ -11,6 +11,12 @@
  *	3. src/gate/<cpu>/: the decoder, scan.h, sites.h, tramp.h, segment.h and jump.h of src/gate;
  *	4. its line in arch/cpu.h and gate/jump.h.
  *
+ * A port may stop half-way. Where src/gate/<cpu>/ is not there, the build (WF_ALONE) has libweft in native mode and nothing else.
+ * For that a family brings cpu.h; of the other headers what structures and assembly need; wf_arch_gate_on, which stays
+ * WF_GATE_OFF; wf_arch_fiber_switch(), wf_arch_make_fiber(), the functions for rounding modes, wf_arch_get_tls(). wf_cpu_base()
+ * says 0: no kernel thread is weft's. arch/aarch64/ is at that; what ends the process there, and each function at the end of
+ * alone/nobody.c, is the work that is left, with the gate.
+ *
  * The numbers that its assembly relies on are asserted on the C side: sched/thread.h, sched/worker.h, linux/process.c.
  *
  * The assembly calls C by name in these places only: wf_linux_enter(), wf_linux_interrupted(), wf_linux_attention(),
@@ -163,6 +169,7 @@ long wf_arch_spawn_process(void *stack_top, void (*fn)(void *), void *arg, int *
 /* (a) WF_GATE_*: what the gate does with a call, and whose the base register is in the program's code. */
 extern uint32_t wf_arch_gate_on;
 
+#ifndef WF_ALONE
 /* The stack pointer of the interrupted call, and the frame that belongs to one. */
 WF_INLINE uint64_t wf_frame_sp(const struct wf_frame *f);
 WF_INLINE struct wf_frame *wf_frame_at(uint64_t sp);
@@ -175,6 +182,7 @@ WF_INLINE void wf_frame_answer(struct wf_frame *f, long result);
 WF_INLINE void wf_frame_untouch(struct wf_frame *f);
 /* Of a caller that is not weft's, before there is a result: what it has in the base register. */
 WF_INLINE uintptr_t wf_frame_stranger_base(const struct wf_frame *f);
+#endif
 
 /* Leave the gate natively: this kernel thread is a plain process now. */
 WF_NORETURN void wf_arch_gate_leave(struct wf_frame *f);
@@ -200,11 +208,9 @@ long wf_arch_load32(const uint32_t *p, uint32_t *out);
 long wf_arch_cas32(uint32_t *p, uint32_t *expected, uint32_t desired);
 bool wf_arch_end_access(struct wf_ucontext *uc);
 
-/* Does a call instruction end behind these WF_BYTES_OF_CALL bytes, so that what follows may be a return address? */
-WF_INLINE bool wf_arch_is_call(const uint8_t *before);
-
 /* --- contexts that a signal interrupted --- */
 
+#ifndef WF_ALONE
 WF_INLINE uintptr_t wf_uc_pc(const struct wf_ucontext *uc);
 WF_INLINE void wf_uc_set_pc(struct wf_ucontext *uc, uintptr_t pc);
 WF_INLINE uintptr_t wf_uc_sp(const struct wf_ucontext *uc);
@@ -223,6 +229,9 @@ struct wf_uc_handler {
 	void *info, *uc;
 };
 WF_INLINE struct wf_uc_handler wf_uc_handler(const struct wf_ucontext *uc);
+/* Do the WF_BYTES_OF_CALL bytes from before on end with an instruction that calls? */
+WF_INLINE bool wf_arch_is_call(const uint8_t *before);
+#endif
 
 /*
  * A kick found the runtime in uc, with the attention word set: in a window that must not be left so, it goes on where the
@@ -232,9 +241,6 @@ void wf_arch_leave_window(struct wf_ucontext *uc);
 
 /* Right behind the instruction of wf_arch_raw_call(). */
 bool wf_arch_is_behind_raw_call(const struct wf_ucontext *uc);
-
-/* Do the WF_BYTES_OF_CALL bytes from before on end with an instruction that calls? */
-WF_INLINE bool wf_arch_is_call(const uint8_t *before);
 
 /* --- frames of signals, as the kernel builds them --- */
 

@@ -11,6 +11,10 @@
 #include "arch/x86_64/frame.h"
 #include "arch/x86_64/saved.h"
 #include "arch/x86_64/sigframe.h"
+#elif defined(__aarch64__)
+#include "arch/aarch64/cpu.h"
+#include "arch/aarch64/saved.h"
+#include "arch/aarch64/sigframe.h"
 #else
 #error "src/arch/ has no folder for this CPU family; arch.h says what one brings"
 #endif

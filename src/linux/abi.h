@@ -194,12 +194,14 @@ struct lx_gate_ops {
 };
 extern struct lx_gate_ops lx_gate;
 
+#ifndef WF_ALONE
 /* The same call for real, at once: must be known not to block. */
 WF_INLINE long lx_raw(struct wf_frame *f)
 {
 	return wf_syscall6((long)f->nr, (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
 			   (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f));
 }
+#endif
 
 /* Whether what epoll does not know waits in a ring of io_uring. AUTO: when many do. */
 enum lx_ring_mode {

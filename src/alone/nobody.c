@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the objects of libweft ask of the scheduler and of linux/ for a thread of weft's, where there is none.
+ *
+ * wf_face_enter() answers NULL everywhere, so that nobody comes to those functions that end the process here. Each of them is the
+ * work of a port; src/arch/arch.h has the order. The link of the library is the judge of whether one is lacking.
+ */
+#include "base/die.h"
+#include "linux/bind.h"
+#include "linux/pollwait.h"
+#include "linux/scope.h"
+#include "native/fresh.h"
+#include "native/own.h"
+#include "native/shell.h"
+#include "sched/idle.h"
+#include "sched/park.h"
+#include "sched/self.h"
+
+struct wf_runtime wf_rt;
+struct lx_config lx_config;
+
+/* --- for a kernel thread that is not weft's --- */
+
+struct wf_thread *wf_self_find(void)
+{
+	return NULL;
+}
+
+struct wf_kthread *wf_self_come_in(void)
+{
+	return NULL;
+}
+
+int wf_own_bind(struct wf_thread *self)
+{
+	(void)self;
+	return 0;
+}
+
+int wf_shell_await(struct wf_thread *self, struct weft_thread *t, int64_t until)
+{
+	(void)self;
+	(void)t;
+	(void)until;
+	return 0;
+}
+
+void wf_shell_forget(void)
+{
+}
+
+/* --- for a thread of weft's --- */
+
+#define NOBODY(declaration)                                                                        \
+	declaration                                                                                \
+	{                                                                                          \
+		wf_die("a thread of weft's, where none can be", __FILE__, __LINE__);               \
+	}
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* clang-format off */
+NOBODY(void wf_park_begin(uint32_t flags, enum wf_wait kind, uint64_t what))
+NOBODY(void wf_park_begin_before_lock(uint32_t flags, enum wf_wait kind, uint64_t what))
+NOBODY(enum wf_reason wf_park(int64_t deadline))
+NOBODY(enum wf_reason wf_park_abort(void))
+NOBODY(void wf_park_tell(struct wf_scopes *sc))
+NOBODY(bool wf_unpark(struct wf_thread *t, enum wf_reason reason))
+NOBODY(bool wf_idle_is_anybody(void))
+
+NOBODY(bool wf_fd_is_private(void))
+NOBODY(uint32_t lx_poll_events(uint32_t events))
+NOBODY(void lx_poll_slot_init(struct lx_poll_slot *slot, int fd, uint32_t events, bool is_exclusive))
+NOBODY(void lx_poll_arm(struct lx_poll_slot *slots, uint32_t nr))
+NOBODY(bool lx_poll_enqueue(struct lx_poll_slot *slots, uint32_t nr, uint32_t *out_nr, bool *out_refused))
+NOBODY(void lx_poll_dequeue(struct lx_poll_slot *slots, uint32_t nr))
+NOBODY(bool lx_scope_knows_once(void))
+
+NOBODY(struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class))
+NOBODY(void wf_shell_start(struct wf_thread *self, struct weft_thread *t))
+NOBODY(void wf_shell_give(struct wf_thread *self, struct weft_thread *t))
+NOBODY(bool wf_shell_may_rest(struct wf_thread *self, struct weft_thread *t))
+NOBODY(bool wf_shell_rest(struct wf_thread *self, struct weft_thread *t))
+NOBODY(bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state))
+NOBODY(void wf_fresh_learn(void))
+NOBODY(bool wf_fresh_reset(void))
+/* clang-format on */
