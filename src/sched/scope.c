@@ -77,9 +77,10 @@ struct wf_scope *wf_scopes_prune(struct wf_scopes *sc, uintptr_t sp, const struc
 	return s;
 }
 
+/* In order behind the store to is_told in was_told(); and what the canceller has done before is seen. */
 static bool is_cancelled(const struct wf_scope *s)
 {
-	return wf_load_relaxed(&s->state) & WF_SCOPE_CANCELLED;
+	return wf_load_seq_cst(&s->state) & WF_SCOPE_CANCELLED;
 }
 
 /* The next one outwards that reaches in, or NULL. */
