@@ -13,7 +13,7 @@
  *
  * A port may stop half-way. Where src/gate/<cpu>/ is not there, the build (WF_ALONE) has libweft in native mode and nothing else.
  * For that a family brings cpu.h; of the other headers what structures and assembly need; wf_arch_gate_on, which stays
- * WF_GATE_OFF; wf_arch_fiber_switch(), wf_arch_make_fiber(), the functions for rounding modes, wf_arch_get_tls(). wf_cpu_base()
+ * WF_GATE_OFF; wf_arch_fiber_switch(), wf_arch_make_fiber(), the functions for rounding modes, wf_arch_get_tls(), memcpy() and kin. wf_cpu_base()
  * says 0: no kernel thread is weft's. arch/aarch64/ is at that; what ends the process there, and each function at the end of
  * alone/nobody.c, is the work that is left, with the gate.
  *
