@@ -278,12 +278,20 @@ static bool is_aborted_by(void (*mistake)(void), char *text, size_t bytes)
 	       WTERMSIG(status) == SIGABRT;
 }
 
+/* An emulator says something itself, behind it. */
+static void check_said(char *text, const char *message)
+{
+	if (getenv("MESON_EXE_WRAPPER") && strchr(text, '\n'))
+		strchr(text, '\n')[1] = '\0';
+	CHECK_STR_EQ(text, message);
+}
+
 static void check_mistake(void (*mistake)(void), const char *message)
 {
 	char text[300];
 
 	CHECK(is_aborted_by(mistake, text, sizeof(text)));
-	CHECK_STR_EQ(text, message);
+	check_said(text, message);
 }
 
 static void sends_wrong_size(void)
@@ -355,6 +363,6 @@ TEST(to_free_it_under_a_waiter_is_a_mistake)
 	for (nr_yields = 1; nr_yields < 1 << 20; nr_yields *= 2)
 		if (is_aborted_by(frees_under_a_waiter, text, sizeof(text)))
 			break;
-	CHECK_STR_EQ(text,
-		     "weft: weft_chan_free: channel \"busy\" is freed under waiting threads: 1\n");
+	check_said(text,
+		   "weft: weft_chan_free: channel \"busy\" is freed under waiting threads: 1\n");
 }

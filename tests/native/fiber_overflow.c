@@ -115,6 +115,7 @@ static void check_report(const char *victim, const char *first, const char *seco
 
 TEST(an_overflow_is_the_fibers)
 {
+	SKIP_IF_EMULATED("qemu does not start a program of the same family");
 	check_report("fiber", "weft: fiber \"deep\" of thread ",
 		     "\"diver\" has overflowed its stack of 64 KiB (0x");
 	check_report("fiber", "try a larger one: stack_bytes of weft_fiber_new()", "\n");
@@ -122,10 +123,12 @@ TEST(an_overflow_is_the_fibers)
 
 TEST(an_overflow_of_the_threads_own_stack_is_not_a_fibers)
 {
+	SKIP_IF_EMULATED("qemu does not start a program of the same family");
 	check_report("thread", "weft: thread ", " has overflowed its stack of 256 KiB (0x");
 }
 
 TEST(below_a_stack_lies_a_guard)
 {
+	SKIP_IF_EMULATED("qemu does not start a program of the same family");
 	check_report("below", "", "");
 }

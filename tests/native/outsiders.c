@@ -76,6 +76,7 @@ TEST(a_child_with_our_memory_takes_part)
 	int status = 0;
 	pid_t pid;
 
+	SKIP_IF_EMULATED("a child of qemu's has memory of its own");
 	to_threads = weft_chan_new(sizeof(int), 0, "to threads");
 	from_threads = weft_chan_new(sizeof(int), 0, "from threads");
 	silent = weft_chan_new(sizeof(int), 0, "silent");

@@ -530,6 +530,7 @@ TEST(a_fork_child_forks_tasks)
 
 	if (!CHILDREN_WORK)
 		SKIP("a child of ThreadSanitizer's makes no threads");
+	SKIP_IF_EMULATED("a child of qemu's makes no threads");
 	fib(&f);
 	pid = fork();
 	if (pid == 0)
@@ -551,6 +552,7 @@ TEST(a_process_whose_main_thread_exits_ends)
 
 	if (!CHILDREN_WORK)
 		SKIP("a child of ThreadSanitizer's makes no threads");
+	SKIP_IF_EMULATED("a child of qemu's makes no threads");
 	pid = fork();
 	if (pid == 0) {
 		struct fib f = { 14, 0 };
@@ -624,6 +626,7 @@ TEST(mistakes_end_the_process)
 {
 	if (!CHILDREN_WORK)
 		SKIP("a child of ThreadSanitizer's makes no threads");
+	SKIP_IF_EMULATED("a child of qemu's makes no threads");
 	CHECK_DIES(join_twice, "a task is joined that was joined before");
 	CHECK_DIES(join_what_was_not_forked, "a task is joined that was not forked");
 	CHECK_DIES(join_on_another_thread, "a task is joined by a thread that has not forked it");
