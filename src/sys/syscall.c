@@ -31,6 +31,8 @@ static uintptr_t place(size_t bytes)
 	if (!end) {
 		uintptr_t here = (uintptr_t)__builtin_frame_address(0), none = 0;
 
+		if (here < APART_BYTES + 2 * APART_RANGE)
+			return 0; /* addresses of 39 bits, as AArch64 may have: where the kernel likes */
 		end = here - APART_BYTES - (uintptr_t)&apart_end % APART_RANGE;
 		end = wf_cas(&apart_end, &none, end) ? end : none;
 	}
