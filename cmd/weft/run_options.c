@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 #include "cmd.h"
+#include "sizes.h"
 
 #define MAX_WORKERS 1024
 #define MIN_SLICE_US 100
@@ -21,8 +22,6 @@
 #define MIN_WATCHDOG_MS 100
 #define MAX_WATCHDOG_MS (24 * 3600 * 1000ull)
 #define MAX_STACK_BYTES (1ull << 40)
-#define MIN_RING_BYTES (4ull << 10) /* as src/trace/trace.h has it */
-#define MAX_RING_BYTES (1ull << 30)
 
 const char wf_run_help[] =
 	"Usage: weft run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
@@ -68,29 +67,13 @@ const char wf_run_help[] =
 	"Exit status: that of PROGRAM; 125 if weft refuses or fails, 126 if PROGRAM cannot be\n"
 	"executed, 127 if it is not found.\n";
 
-/* Like strtoull(), but of the whole text, without its tolerance for signs and spaces, and without octal numbers. */
-static bool parse_number(const char *text, unsigned long long *out)
-{
-	unsigned long long value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
-	if (errno || *end)
-		return false;
-	*out = value;
-	return true;
-}
-
 /* The take_ functions read one option, or the variable that stands for it. They return 0 or the exit code. */
 
 static int take_workers(struct wf_run_options *o, const char *name, const char *text)
 {
 	unsigned long long number;
 
-	if (!parse_number(text, &number) || number < 1 || number > MAX_WORKERS) {
+	if (!wf_sizes_parse_number(text, &number) || number < 1 || number > MAX_WORKERS) {
 		wf_cmd_error("run: %s takes a number from 1 to %d, not '%s'", name, MAX_WORKERS,
 			     text);
 		return WF_EXIT_REFUSED;
@@ -101,7 +84,7 @@ static int take_workers(struct wf_run_options *o, const char *name, const char *
 
 static int take_seed(struct wf_run_options *o, const char *name, const char *text)
 {
-	if (!parse_number(text, &o->seed)) {
+	if (!wf_sizes_parse_number(text, &o->seed)) {
 		wf_cmd_error("run: %s takes a number of at most 64 bits, not '%s'", name, text);
 		return WF_EXIT_REFUSED;
 	}
@@ -113,7 +96,8 @@ static int take_slice(struct wf_run_options *o, const char *name, const char *te
 {
 	unsigned long long number;
 
-	if (!parse_number(text, &number) || number < MIN_SLICE_US || number > MAX_SLICE_US) {
+	if (!wf_sizes_parse_number(text, &number) || number < MIN_SLICE_US ||
+	    number > MAX_SLICE_US) {
 		wf_cmd_error("run: %s takes a number from %d to %d, not '%s'", name, MIN_SLICE_US,
 			     MAX_SLICE_US, text);
 		return WF_EXIT_REFUSED;
@@ -162,35 +146,11 @@ static int take_trace(struct wf_run_options *o, const char *name, const char *te
 	return 0;
 }
 
-/* The number may have a unit: K, M or G. */
-static bool parse_bytes(const char *text, unsigned long long *out)
-{
-	static const char units[] = "KMG";
-	size_t digits = strspn(text, "0123456789");
-	char number[24];
-	const char *unit;
-
-	if (digits >= sizeof(number))
-		return false;
-	memcpy(number, text, digits);
-	number[digits] = '\0';
-	if (!parse_number(number, out))
-		return false;
-	text += digits;
-	if (!*text)
-		return true;
-	unit = strchr(units, *text);
-	if (!unit || text[1] || *out > MAX_STACK_BYTES)
-		return false;
-	*out <<= 10 * (unit - units + 1);
-	return true;
-}
-
 static int take_stack_size(struct wf_run_options *o, const char *name, const char *text)
 {
 	struct rlimit limit;
 
-	if (!parse_bytes(text, &o->stack_bytes) || o->stack_bytes < MIN_STACK_BYTES ||
+	if (!wf_sizes_parse(text, &o->stack_bytes) || o->stack_bytes < MIN_STACK_BYTES ||
 	    o->stack_bytes > MAX_STACK_BYTES) {
 		wf_cmd_error("run: %s takes a size from 64K to 1024G, not '%s'", name, text);
 		return WF_EXIT_REFUSED;
@@ -233,19 +193,11 @@ static int take_watchdog(struct wf_run_options *o, const char *name, const char 
 static int take_record(struct wf_run_options *o, const char *name, const char *text)
 {
 	unsigned long long bytes;
-	char size[24];
-	size_t len;
+	bool has_calls;
 
 	o->record = text ? text : "1";
-	if (!text || strcmp(text, "calls") == 0)
+	if (wf_sizes_parse_record(text, &bytes, &has_calls))
 		return 0;
-	len = strcspn(text, ",");
-	if (len < sizeof(size) && (!text[len] || strcmp(text + len, ",calls") == 0)) {
-		memcpy(size, text, len);
-		size[len] = '\0';
-		if (parse_bytes(size, &bytes) && bytes >= MIN_RING_BYTES && bytes <= MAX_RING_BYTES)
-			return 0;
-	}
 	wf_cmd_error("run: %s takes a size from 4K to 1G, calls, or SIZE,calls, not '%s'", name,
 		     text);
 	return WF_EXIT_REFUSED;

@@ -142,6 +142,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_trace, nr_lacking),
 	FIELD(wf_trace, began),
 	FIELD(wf_trace, frozen),
+	FIELD(wf_trace, asked),
 	FIELD(wf_trace_moment, cycles),
 	FIELD(wf_trace_moment, monotonic),
 	FIELD(wf_trace_moment, boottime),
@@ -226,6 +227,8 @@ static const struct wf_inspect_value values[] = {
 	{ "const", "trace_kind_bits", WF_TRACE_KIND_BITS },
 	{ "const", "trace_sched", WF_TRACE_SCHED },
 	{ "const", "trace_calls", WF_TRACE_CALLS },
+	{ "const", "trace_asked", WF_TRACE_ASKED },
+	{ "const", "trace_asked_bytes", WF_TRACE_ASKED_BYTES },
 	/* A hook's return address lies so far below the stack of the call that it answers. */
 	{ "const", "gate_return",
 	  WF_RED_ZONE + sizeof(struct wf_frame) - offsetof(struct wf_frame, next) },

@@ -76,7 +76,7 @@ struct wf_kthread {
 	uintptr_t tls;              /* (o) FS base that is loaded */
 	void *stack, *altstack;     /* (c) */
 	void *save_area;            /* (o) room for the next preempted context */
-	struct wf_trace_ring *ring; /* (c) WF_TRACE_RINGS of them, or NULL */
+	struct wf_trace_ring *ring; /* (a) WF_TRACE_RINGS of them, or NULL; see record.h */
 	uint64_t rng;               /* (o) shuffle.h */
 	struct wf_kthread *next_spare; /* (q) among the spares, or those that end */
 	uint32_t call_nr;              /* (a) system call in progress, for dumps */
@@ -130,8 +130,9 @@ WF_INLINE bool wf_has_own_state(const struct wf_kthread *k)
 #define WF_TRACE(k, ev, a, b)                                                                      \
 	do {                                                                                       \
 		if (WF_UNLIKELY(wf_load_hint(&wf_trace.wanted)))                                   \
-			wf_trace_write((k)->ring, (ev), (k)->cur ? (k)->cur->tid : 0,              \
-				       (uint64_t)(a), (uint64_t)(b));                              \
+			wf_trace_write(wf_load_relaxed(&(k)->ring), (ev),                          \
+				       (k)->cur ? (k)->cur->tid : 0, (uint64_t)(a),                \
+				       (uint64_t)(b));                                             \
 	} while (0)
 
 #endif

@@ -16,6 +16,7 @@
 #include "sched/park.h"
 #include "sched/poller.h"
 #include "sched/preempt.h"
+#include "sched/record.h"
 #include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
@@ -318,6 +319,7 @@ int64_t wf_monitor_tick(int64_t now)
 		look.due = next;
 	wf_store_relaxed(&wf_rt.coarse_now, now);
 	measure_cycles(now);
+	wf_record_look();
 	notice_arming(now);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {
 		struct wf_worker *w = &wf_rt.workers[i];

@@ -9,6 +9,7 @@
 #include "sched/monitor.h"
 #include "sched/park.h"
 #include "sched/preempt.h"
+#include "sched/record.h"
 #include "sched/rescue.h"
 #include "sched/width.h"
 
@@ -98,37 +99,17 @@ static bool make_room(uint32_t i)
 			0);
 }
 
-/* Without memory for them the kernel thread goes on without. */
-static struct wf_trace_ring *map_rings(void)
-{
-	size_t bytes = wf_trace_bytes();
-	void *p = bytes ? sys_map(bytes) : NULL;
-
-	if (bytes && !p)
-		wf_fetch_add(&wf_trace.nr_lacking, 1u);
-	return wf_trace_init(p);
-}
-
-static void unmap_rings(struct wf_trace_ring *ring)
-{
-	if (ring)
-		sys_unmap(ring, wf_trace_bytes());
-}
-
 /* One mapping per kernel thread: guard page, stack, guard page, alternate stack. NULL without memory. */
 static struct wf_kthread *map_kthread(void)
 {
 	char *stacks = wf_stack_map(WF_KSTACK_BYTES, KTHREAD_STACKS);
-	struct wf_trace_ring *ring;
 	struct wf_kthread *k;
 
 	if (!stacks)
 		return NULL;
-	ring = map_rings();
 	wf_spin_lock(&wf_rt.lock);
 	if (!make_room(wf_rt.nr_kthreads)) {
 		wf_spin_unlock(&wf_rt.lock);
-		unmap_rings(ring);
 		wf_stack_unmap(stacks, WF_KSTACK_BYTES, KTHREAD_STACKS);
 		return NULL;
 	}
@@ -138,7 +119,6 @@ static struct wf_kthread *map_kthread(void)
 		.stack = stacks,
 		.altstack = stacks + WF_STACK_STRIDE(WF_KSTACK_BYTES),
 		.index = wf_rt.nr_kthreads,
-		.ring = ring,
 	};
 	wf_store_release(&wf_rt.kthreads[k->index], k);
 	wf_store_release(&wf_rt.nr_kthreads, k->index + 1);
@@ -155,8 +135,10 @@ static struct wf_kthread *new_kthread(void)
 	k = take_ended();
 	if (!k)
 		k = map_kthread();
-	if (k)
+	if (k) {
 		k->rng = wf_rt.seed + k->index;
+		wf_record_give(k);
+	}
 	return k;
 }
 
@@ -562,7 +544,7 @@ void wf_runtime_stop(void)
 		struct wf_kthread *k = wf_rt.kthreads[i];
 
 		wf_stack_unmap(k->stack, WF_KSTACK_BYTES, KTHREAD_STACKS);
-		unmap_rings(k->ring);
+		wf_record_unmap(k->ring);
 	}
 	sys_unmap(wf_rt.workers, sizeof(struct wf_worker) * wf_rt.nr_workers);
 	sys_unmap(wf_rt.kthreads, pool_max * sizeof(struct wf_kthread *));

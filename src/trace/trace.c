@@ -17,7 +17,7 @@ static bool is_call(enum wf_event ev)
 	return ev == WF_EV_SYSCALL || ev == WF_EV_RETURN;
 }
 
-void wf_trace_arm(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *now)
+static void prepare(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *now)
 {
 	uint64_t rounded = WF_TRACE_MIN_BYTES;
 
@@ -25,8 +25,32 @@ void wf_trace_arm(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *
 		rounded *= 2;
 	wf_trace.ring_bytes = rounded;
 	wf_trace.began = *now;
-	wf_trace.keeps = keeps;
+	wf_store_release(&wf_trace.keeps, keeps); /* pairs with wf_trace_bytes() */
+}
+
+void wf_trace_arm(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *now)
+{
+	prepare(keeps, bytes, now);
 	wf_store_release(&wf_trace.on, keeps);
+}
+
+static uint32_t kinds_of(uint64_t asked)
+{
+	return (uint32_t)asked & (WF_TRACE_SCHED | WF_TRACE_CALLS);
+}
+
+bool wf_trace_take_over(uint64_t asked, const struct wf_trace_moment *now)
+{
+	if (!(asked & WF_TRACE_ASKED) || !kinds_of(asked) || wf_trace.keeps)
+		return false;
+	prepare(kinds_of(asked), asked >> WF_TRACE_ASKED_BYTES, now);
+	return true;
+}
+
+void wf_trace_switch(uint64_t asked)
+{
+	if ((asked & WF_TRACE_ASKED) && !wf_trace.frozen.cycles)
+		wf_store_release(&wf_trace.on, kinds_of(asked) ? wf_trace.keeps : 0u);
 }
 
 void wf_trace_freeze(const struct wf_trace_moment *now)
@@ -38,9 +62,9 @@ void wf_trace_freeze(const struct wf_trace_moment *now)
 
 size_t wf_trace_bytes(void)
 {
-	if (!wf_trace.keeps)
-		return 0;
-	return HEAD_BYTES + wf_trace.ring_bytes * (wf_trace.keeps & WF_TRACE_CALLS ? 2 : 1);
+	uint32_t keeps = wf_load_acquire(&wf_trace.keeps);
+
+	return keeps ? HEAD_BYTES + wf_trace.ring_bytes * (keeps & WF_TRACE_CALLS ? 2 : 1) : 0;
 }
 
 struct wf_trace_ring *wf_trace_init(void *memory)

@@ -73,20 +73,33 @@ struct wf_trace {
 			uint16_t probes; /* (a) the semaphore of the USDT probes; see probes.h */
 		};
 		uint64_t
-			wanted; /* both of them: an event that nobody wants costs one load and one branch */
+			wanted; /* both: an event that nobody wants costs one load and one branch */
 	};
-	uint32_t keeps;      /* (c) the same as from the start */
-	uint64_t ring_bytes; /* (c) */
+	uint32_t keeps; /* (a) the same as when rings were first given out; 0: there are none */
+	uint64_t ring_bytes; /* (p) with keeps */
 	uint32_t nr_lacking; /* (a) kernel threads for whose rings there was no memory */
 	struct wf_trace_moment began, frozen; /* frozen: cycles 0 until then */
+	/*
+	 * (a) written from outside, by weft trace --arm; taken back to 0 when it was heard. WF_TRACE_ASKED, with WF_TRACE_*,
+	 * none of them meaning that nothing is to be written any more; and with the bytes of a ring, which are counted only
+	 * where there are none yet.
+	 */
+	uint64_t asked;
 };
 
 #define WF_TRACE_PROBES ((uint64_t)UINT16_MAX << 32) /* of wanted */
+#define WF_TRACE_ASKED 0x80u
+#define WF_TRACE_ASKED_BYTES 8u /* from this bit on */
 
 extern struct wf_trace wf_trace;
 
 /* keeps: WF_TRACE_*. bytes: of each ring; what is no power of two is rounded down. Before the first kernel thread. */
 void wf_trace_arm(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *now);
+
+/* What was asked for from outside, where there are no rings yet: they are to be given out. False: they were before. */
+bool wf_trace_take_over(uint64_t asked, const struct wf_trace_moment *now);
+/* Events are written from now on, or not, as was asked. What was frozen stays so. */
+void wf_trace_switch(uint64_t asked);
 
 /* Nothing is written any more, so that the last events stay. */
 void wf_trace_freeze(const struct wf_trace_moment *now);

@@ -329,7 +329,7 @@ class Snapshots(RecordTest):
 
     def test_what_cannot_be_is_refused(self):
         p = self.start()
-        self.assert_refused(weft("trace", p.pid), f"process {p.pid} keeps no events; start it with 'weft run --record'")
+        self.assert_refused(weft("trace", p.pid), f"process {p.pid} keeps no events; start it with 'weft run --record', or use 'weft trace --arm'")
         self.assert_refused(weft("trace", os.getpid()), "without weft")
         self.assert_refused(weft("trace"), "which process?")
         self.assert_refused(weft("trace", "1", "2"), "one process or one core file")
@@ -357,6 +357,88 @@ class Snapshots(RecordTest):
         self.assertEqual((done.returncode, done.stdout), (0, "ready\n"), done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertRegex(done.stderr, "^weft: no memory for the events of a kernel thread, which goes on without: RLIMIT_AS")
+
+
+class Arms(RecordTest):
+    def arm(self, *args):
+        done = weft("trace", *args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def until_it_records(self, pid):
+        """One that sleeps hears it when it does something."""
+        deadline = time.monotonic() + obstest.LIMIT_S
+        while time.monotonic() < deadline:
+            if weft("trace", "-o", self.path("first"), pid).returncode == 0:
+                return
+        self.fail("it does not record")
+
+    def test_a_running_program_begins_to_record(self):
+        for option, calls in (("--arm=1M,calls", True), ("--arm", False)):
+            p = self.start()
+            self.assertRegex(self.arm(option, p.pid), f"^process {p.pid} records(, from when it does something)?\n$")
+            self.ask(p, "go")
+            self.until_it_records(p.pid)
+            self.ask(p, "go")
+            events, trace, said = self.both(p.pid)
+            self.assertEqual(said[5], 0)
+            # All of the second round, and what of the first came after the monitor's look.
+            self.assertGreaterEqual(sum(1 for e in events if e[3] == "exit"), 7)
+            self.assertGreaterEqual(sum(1 for e in events if e[3] == "spawn"), 7)
+            self.assertEqual("clone3" in trace.slices, calls, trace.slices)
+            self.assertGreater(sum(1 for e in events if e[3] == "park"), 50)
+
+    def test_it_stops_and_goes_on(self):
+        p = self.start("--record=64K")
+        self.assertEqual(self.arm("--disarm", "--quiet", p.pid), "")
+        self.ask(p, "stay")  # it computes, so it hears
+        before = self.lines(p.pid)[1][4]
+        self.ask(p, "stay")
+        self.assertEqual(self.lines(p.pid)[1][4], before)
+        self.assertIn("in the rings that it has, without calls", self.arm("--arm=1M,calls", p.pid))
+        self.ask(p, "stay")
+        self.ask(p, "stay")
+        self.assertGreater(self.lines(p.pid)[1][4], before)
+
+    def test_arming_and_following_in_one(self):
+        p = self.start()
+        self.ask(p, "stay")
+        done = weft("trace", "--arm", "--for", "10ms", "-f", "text", "-o", self.path("t"), p.pid)
+        if done.returncode:  # it sleeps, and has not heard
+            self.assertIn("keeps no events", done.stderr)
+        self.ask(p, "go")
+        self.until_it_records(p.pid)
+
+    def test_what_cannot_be_armed(self):
+        p = self.start()
+        quiet = subprocess.Popen([obstest.WEFT, "run", "--", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                 env=obstest.environment())
+        self.addCleanup(quiet.communicate)
+        quiet.stdin.write("x\n")
+        quiet.stdin.flush()
+        self.assertEqual(quiet.stdout.readline(), "x\n")
+        self.assert_refused(weft("trace", "--arm", quiet.pid), "has made no thread yet")
+        self.assert_refused(weft("trace", "--arm", os.getpid()), "without weft")
+        for bad in ("3K", "2G", "x", "1M,", ",calls", ""):
+            self.assert_refused(weft("trace", f"--arm={bad}", p.pid), "--arm takes a size", f"'{bad}'")
+        self.assert_refused(weft("trace", "--disarm", "--for", "1s", p.pid), "--disarm goes alone")
+        self.assert_refused(weft("trace", "--arm", "--last", "1s", p.pid), "nothing for --last yet")
+        self.assert_refused(weft("trace", "--arm", "--core", "x"), "a core does not go on")
+        self.assert_refused(weft("trace", p.pid), "or use 'weft trace --arm'")
+
+    def test_threads_that_come_meanwhile_have_rings(self):
+        """Kernel threads are made and end while it is armed, again and again."""
+        p = self.start(workers=4)
+        for i in range(5):
+            self.arm("--arm=4K", "--quiet", p.pid)
+            self.ask(p, "go")
+            self.arm("--disarm", "--quiet", p.pid)
+            self.ask(p, "go")
+        self.arm("--arm", "--quiet", p.pid)
+        self.ask(p, "go")
+        self.check(p.pid)
+        self.assertEqual(p.communicate("", timeout=obstest.LIMIT_S)[1], "")
+        self.assertEqual(p.returncode, 0)
 
 
 class Follows(RecordTest):

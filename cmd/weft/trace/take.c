@@ -122,7 +122,7 @@ bool wf_take_begin(struct wf_take *k, const struct wf_layout *l, struct wf_targe
 				      t->is_core ? "the program kept no events; start it with "
 						   "'weft run --record'"
 						 : "process %d keeps no events; start it with "
-						   "'weft run --record'",
+						   "'weft run --record', or use 'weft trace --arm'",
 				      t->pid);
 	k->nr_workers = (unsigned)wf_layout_fetch(l, t, l->runtime, WF_L_RT_NR_WORKERS);
 	if (k->nr_workers > 1024)

@@ -2,7 +2,7 @@
 /*
  * `weft trace`: what a program's threads did in its last seconds, as a file for a viewer.
  *
- * Called by: main.c. Invariant: the program goes on, is not stopped, and nothing is written to it.
+ * Called by: main.c. Invariant: the program goes on, is not stopped, and nothing is written to it but the word of --arm.
  */
 #include "trace/trace.h"
 
@@ -15,7 +15,9 @@
 
 #include "cmd.h"
 #include "numbers.h"
+#include "sizes.h"
 #include "target/find.h"
+#include "trace/arm.h"
 #include "trace/stop.h"
 #include "trace/when.h"
 
@@ -27,9 +29,13 @@ static const char trace_help[] =
 	"       weft trace [OPTION]... --core FILE [--exe FILE]\n"
 	"\n"
 	"Writes what the threads of a program did last to a file: who ran on which worker, who woke whom,\n"
-	"who waited for what. The program must have been started with 'weft run --record'; it goes on, and\n"
-	"is not stopped. NAME is that of its program, where only one process has it.\n"
+	"who waited for what. The program must have been started with 'weft run --record', or be told to\n"
+	"record by --arm; it goes on, and is not stopped. NAME is that of its program, where only one\n"
+	"process has it.\n"
 	"\n"
+	"  --arm[=SIZE]  have the program record from now on. Nothing is written to a file but with --for or --on.\n"
+	"                SIZE is as for 'weft run --record'\n"
+	"  --disarm      have it record no more; what it has recorded stays\n"
 	"  --last TIME   no more than this much of it (default: all that is there)\n"
 	"  --for TIME    from now on, for so long, or until interrupted\n"
 	"  --on WHAT     wait until it happens, and keep what led to it: a trace and a dump, each time.\n"
@@ -62,6 +68,17 @@ static int take_time(const char *option, int64_t *out)
 		       : refuse(option, "a time from 1us to 24h, such as 5s or 200ms", optarg);
 }
 
+static int take_arm(struct wf_trace_options *o)
+{
+	unsigned long long bytes;
+
+	if (!wf_sizes_parse_record(optarg, &bytes, &o->has_calls))
+		return refuse("--arm", "a size from 4K to 1G, calls, or SIZE,calls", optarg);
+	o->is_arm = true;
+	o->ring_bytes = bytes;
+	return 0;
+}
+
 static int parse_options(int argc, char **argv, struct wf_trace_options *o)
 {
 	static const struct option options[] = {
@@ -71,6 +88,8 @@ static int parse_options(int argc, char **argv, struct wf_trace_options *o)
 		{ "keep", required_argument, NULL, 'k' },
 		{ "core", required_argument, NULL, 'c' },
 		{ "exe", required_argument, NULL, 'x' },
+		{ "arm", optional_argument, NULL, 'a' },
+		{ "disarm", no_argument, NULL, 'A' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -95,6 +114,12 @@ static int parse_options(int argc, char **argv, struct wf_trace_options *o)
 			if (!wf_numbers_parse(optarg, 1, KEEP_MAX, &keep))
 				ret = refuse("--keep", "a number from 1 to 1000", optarg);
 			o->keep = (unsigned)keep;
+			break;
+		case 'a':
+			ret = take_arm(o);
+			break;
+		case 'A':
+			o->is_disarm = true;
 			break;
 		case 'c':
 			o->core = optarg;
@@ -128,7 +153,13 @@ static int check_together(int argc, char **argv, struct wf_trace_options *o)
 	const char *bad = NULL;
 	char error[512];
 
-	if (o->core && o->nr_conditions)
+	if ((o->is_arm || o->is_disarm) && o->core)
+		bad = "--arm and --disarm are for a process: a core does not go on";
+	else if (o->is_disarm && (o->is_arm || o->for_ns || o->last_ns || o->nr_conditions))
+		bad = "--disarm goes alone";
+	else if (o->is_arm && o->last_ns && !o->for_ns && !o->nr_conditions)
+		bad = "--arm begins only now: there is nothing for --last yet";
+	else if (o->core && o->nr_conditions)
 		bad = "--on is for a process: a core does not go on";
 	else if (o->keep && !o->nr_conditions)
 		bad = "--keep goes with --on";
@@ -169,6 +200,11 @@ static int trace_main(int argc, char **argv)
 		o.keep = KEEP;
 	if (ret)
 		return ret;
+	if (o.is_arm || o.is_disarm) {
+		ret = wf_arm_run(&o);
+		if (ret || (!o.for_ns && !o.nr_conditions))
+			return ret;
+	}
 	return o.nr_conditions ? wf_when_run(&o) : wf_trace_run(&o);
 }
 

@@ -38,6 +38,8 @@ struct wf_trace_options {
 	const struct wf_trace_format *format; /* NULL: the first */
 	struct wf_trace_condition conditions[WF_TRACE_MAX_CONDITIONS];
 	unsigned nr_conditions, keep;
+	uint64_t ring_bytes; /* of --arm */
+	bool is_arm, is_disarm, has_calls;
 	bool is_help, is_quiet;
 };
 
