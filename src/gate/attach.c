@@ -22,6 +22,7 @@
 #include "gate/exec.h"
 #include "gate/modules.h"
 #include "gate/say.h"
+#include "gate/perfmap.h"
 #include "gate/settings.h"
 #include "gate/table.h"
 #include "linux/abi.h"
@@ -399,6 +400,8 @@ __attribute__((constructor)) static void load(int argc, char **argv, char **envp
 	is_secure = getauxval(AT_SECURE);
 	debug = dlsym(RTLD_DEFAULT, "_r_debug");
 	wf_settings_read(is_secure ? NULL : envp, &settings);
+	if (settings.wants_perf_map)
+		wf_perfmap_want();
 	is_unasked = !is_asked(debug, is_secure ? NULL : envp) && !find_obstacle(debug);
 	if (is_unasked) {
 		nr_filters = wf_before_nr_filters();

@@ -93,10 +93,10 @@ static void remove_item(char **env, const char *name, const char *separators, co
 void wf_children_leave(char **env)
 {
 	static const char *const names[] = { "WEFT_WORKERS",  "WEFT_STATS",    "WEFT_TRACE",
-					     "WEFT_SEED",     "WEFT_SLICE",    "WEFT_IO_URING",
-					     "WEFT_CHILDREN", "WEFT_STRICT",   "WEFT_PID",
-					     "WEFT_MODEL",    "WEFT_OVERFLOW", "WEFT_WATCH",
-					     "WEFT_WATCHDOG" };
+					     "WEFT_RECORD",   "WEFT_PERF_MAP", "WEFT_SEED",
+					     "WEFT_SLICE",    "WEFT_IO_URING", "WEFT_CHILDREN",
+					     "WEFT_STRICT",   "WEFT_PID",      "WEFT_MODEL",
+					     "WEFT_OVERFLOW", "WEFT_WATCH",    "WEFT_WATCHDOG" };
 	Dl_info own;
 
 	if (dladdr((void *)wf_children_leave, &own) && own.dli_fname)

@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "base/san.h"
 #include "gate/jump.h"
+#include "gate/perfmap.h"
 #include "gate/table.h"
 #include "gate/tramp.h"
 #include "sys/syscall.h"
@@ -250,6 +251,7 @@ static long patch(const struct dl_phdr_info *module, struct wf_site_list *list)
 		goto out_batch;
 	wf_pool_keep(&pool);
 	wf_table_publish(b);
+	wf_perfmap_note(pool.start, pool.start + bytes, module->dlpi_name);
 	return 0;
 out_batch:
 	wf_table_drop(b);

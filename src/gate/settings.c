@@ -198,6 +198,7 @@ void wf_settings_read(char **env, struct wf_settings *out)
 		.is_strict = is_on(env, "WEFT_STRICT", false),
 		.is_first = number_of(env, "WEFT_PID", UINT32_MAX) == (uint64_t)sys0(__NR_getpid),
 		.wants_stats = is_on(env, "WEFT_STATS", false),
+		.wants_perf_map = is_on(env, "WEFT_PERF_MAP", false),
 		.watch = wf_env_get(env, "WEFT_WATCH"),
 		.leaves_children = !is_on(env, "WEFT_CHILDREN", true),
 	};

@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 struct wf_settings {
-	bool is_off;      /* WEFT */
-	bool is_on;       /* WEFT, too: where it is a question */
-	bool is_strict;   /* WEFT_STRICT: end instead of falling back to plain NPTL */
-	bool is_first;    /* WEFT_PID: this process is what `weft run` became */
-	bool wants_stats; /* WEFT_STATS */
-	unsigned keeps;   /* WEFT_TRACE, WEFT_RECORD: events, WF_TRACE_* */
+	bool is_off;         /* WEFT */
+	bool is_on;          /* WEFT, too: where it is a question */
+	bool is_strict;      /* WEFT_STRICT: end instead of falling back to plain NPTL */
+	bool is_first;       /* WEFT_PID: this process is what `weft run` became */
+	bool wants_stats;    /* WEFT_STATS */
+	bool wants_perf_map; /* WEFT_PERF_MAP */
+	unsigned keeps;      /* WEFT_TRACE, WEFT_RECORD: events, WF_TRACE_* */
 	uint64_t ring_bytes;
 	bool leaves_children;   /* WEFT_CHILDREN */
 	const char *trace_file; /* in the environment, or NULL */

@@ -3,6 +3,7 @@
 """weft run --trace FILE writes the events of the scheduler when the program ends, and to no other file."""
 import os
 import re
+import subprocess
 
 import obstest
 from obstest import ObsTest, weft
@@ -168,6 +169,34 @@ class Trace(ObsTest):
             done = weft("run", MAKES_THREADS, WEFT_TRACE=word)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertFalse(os.path.exists(word))
+
+    def test_a_map_for_perf_names_the_trampolines(self):
+        v = self.victim(WEFT_PERF_MAP="1")
+        path = f"/tmp/perf-{v.pid}.map"
+        self.addCleanup(os.unlink, path)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with open(f"/proc/{v.pid}/maps", encoding="ascii") as f:
+            code = [tuple(int(n, 16) for n in line.split()[0].split("-")) for line in f if " r-xp " in line]
+        with open(path, encoding="ascii") as f:
+            lines = [line.split() for line in f]
+        self.assertTrue({"weft_calls_of_libc.so.6"} <= {name for _, _, name in lines}, lines)
+        self.assertEqual(len({start for start, _, _ in lines}), len(lines))
+        for start, size, _ in lines:
+            start, end = int(start, 16), int(start, 16) + int(size, 16)
+            self.assertTrue(any(low <= start < end <= high for low, high in code), (hex(start), lines))
+
+    def test_a_map_for_perf_follows_no_link(self):
+        victim = os.path.join(self.dir, "victim")
+        with open(victim, "w", encoding="ascii") as f:
+            f.write("precious")
+        for how in ("ln -s", "ln"):
+            done = subprocess.run(["sh", "-c", f'{how} "$1" /tmp/perf-$$.map; echo $$; exec "$2" run -- "$3"', "sh", victim, obstest.WEFT,
+                                   MAKES_THREADS], env=obstest.environment(WEFT_PERF_MAP="1"), capture_output=True, text=True, check=False)
+            path = f"/tmp/perf-{done.stdout.split()[0]}.map"
+            self.assertEqual((done.returncode, done.stderr), (0, f"weft: no map for perf: cannot write {path}\n"))
+            os.unlink(path)
+            with open(victim, encoding="ascii") as f:
+                self.assertEqual(f.read(), "precious")
 
     def test_fifo(self):
         os.mkfifo(self.file)

@@ -19,6 +19,8 @@
 #include "gate/x86_64/sites.c"
 #include "gate/table.c"
 #include "gate/x86_64/tramp.c"
+#include "gate/say.c"
+#include "gate/perfmap.c"
 #include "gate/patch.c"
 
 #include "gate.h"
