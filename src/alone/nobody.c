@@ -37,10 +37,12 @@ int wf_own_bind(struct wf_thread *self)
 	return 0;
 }
 
-int wf_shell_await(struct wf_thread *self, struct weft_thread *t, int64_t until)
+int wf_shell_await(struct wf_thread *self, struct weft_thread *t, struct wf_shell_join *join,
+		   int64_t until)
 {
 	(void)self;
 	(void)t;
+	(void)join;
 	(void)until;
 	return 0;
 }
@@ -80,7 +82,7 @@ NOBODY(struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class
 NOBODY(void wf_shell_start(struct wf_thread *self, struct weft_thread *t))
 NOBODY(void wf_shell_give(struct wf_thread *self, struct weft_thread *t))
 NOBODY(bool wf_shell_may_rest(struct wf_thread *self, struct weft_thread *t))
-NOBODY(bool wf_shell_rest(struct wf_thread *self, struct weft_thread *t))
+NOBODY(enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t))
 NOBODY(bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state))
 NOBODY(void wf_fresh_learn(void))
 NOBODY(bool wf_fresh_reset(void))

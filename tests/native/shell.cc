@@ -418,8 +418,8 @@ static int notes_tid(void *tid)
 TEST(of_many_that_nobody_joins_most_have_ended)
 {
 	enum {
-		MANY = 2000,
-		MOST = 1200 /* rest, or have not ended yet */
+		MANY = 18000,
+		MOST = 17000 /* rest, or have not ended yet */
 	};
 	static weft_thread *t[MANY];
 	static pid_t tids[MANY];
