@@ -106,7 +106,7 @@ static void *run_pool(void *arg)
 	return NULL;
 }
 
-/* Who has the pool: what is done is asked for again. */
+/* By the owner of the pool: what is done is asked for again. */
 static void *run_submitter(void *arg)
 {
 	(void)arg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the echo servers of this folder share. Each model is one file with one function, which serves
+ * Shared by the echo servers of this folder. Each model is one file with one function, which serves
  * the listening socket until the process is killed.
  */
 #ifndef BENCH_ECHO_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every load generator with many connections and one epoll set needs. */
+/* Needed by every load generator with many connections and one epoll set. */
 #ifndef BENCH_CLIENT_H
 #define BENCH_CLIENT_H
 

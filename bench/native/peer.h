@@ -30,7 +30,7 @@ weft_thread *peer_spawn(weft_fn *fn, void *arg, size_t stack_bytes);
 void peer_join(weft_thread *t);
 void peer_sleep(weft_time ns);
 
-/* What one thread hands to another, by one of these. */
+/* One thread hands things to another by one of these. */
 enum peer_means {
 	PEER_COND, /* a mutex and a condition */
 	PEER_SEM,  /* libc's semaphore */

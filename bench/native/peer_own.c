@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What other runtimes have nothing for, and what is measured without a partner: in ns each. */
+/* Workloads that other runtimes have nothing for, and those without a partner: in ns each. */
 #include "peer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What an ELF file says about itself: just enough to decide whether it can run under weft.
+ * Reads an ELF file's own description: just enough to decide whether it can run under weft.
  *
  * Used by: program.c (may it run?), libraries.c (what does it pull in?), report.c, tests/cmd.
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What `weft doctor` looks at, and what it makes of it.
+ * The checks of `weft doctor`, and their findings.
  *
- * Called by: doctor.c. Invariant: a check only reads. What cannot be read is a finding of its own, never a
+ * Called by: doctor.c. Invariant: a check only reads. A file that cannot be read is a finding of its own, never a
  * silent "ok".
  */
 #include "checks.h"

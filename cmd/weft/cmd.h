@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the sub-commands of `weft` share: the table row, the exit codes and the one-line error.
+ * Shared by the sub-commands of `weft`: the table row, the exit codes and the one-line error.
  *
  * Used by: every file of this folder. Invariant: whatever goes wrong in the command itself ends in
  * one line on stderr that starts with "weft: ", and in one of the codes below.
@@ -37,7 +37,7 @@ __attribute__((format(printf, 1, 2))) void wf_cmd_error(const char *format, ...)
 
 void wf_cmd_version(void);
 
-/* What to say after getopt_long() returned '?' or ':' for argv; returns WF_EXIT_REFUSED. */
+/* The error after getopt_long() returned '?' or ':' for argv; returns WF_EXIT_REFUSED. */
 int wf_cmd_bad_option(const struct wf_cmd *cmd, int result, char **argv);
 
 #endif

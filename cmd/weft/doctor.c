@@ -152,7 +152,7 @@ static int explain(const char *id)
 	return WF_EXIT_REFUSED;
 }
 
-/* What fits together, and a copy of a machine that is none. Returns 0, or the exit code. */
+/* Options that do not fit together, and a copy of a machine that is none. Returns 0, or the exit code. */
 static int check_options(const struct doctor_options *o)
 {
 	struct stat st;

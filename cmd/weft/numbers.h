@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What everything that measures has in common: samples, figures as people read them, the machine's name, and a line
+ * Shared by all that measures: samples, figures as people read them, the machine's name, and a line
  * that tells how far it is.
  *
  * Used by: models*.c, compare/. NAN stands for what was not measured.

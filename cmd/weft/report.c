@@ -20,7 +20,7 @@
 #include "text.h"
 #include "uses.h"
 
-/* What makes threads. The libraries of glibc that do so on request of these are in is_passive(). */
+/* Functions that make threads. The libraries of glibc that do so on request of these are in is_passive(). */
 static const char *const makers[] = {
 	"pthread_create", "thrd_create", "aio_read", "aio_write", "lio_listio", "getaddrinfo_a",
 };

@@ -19,7 +19,7 @@ extern const char wf_run_help[];
 
 /* The command line. *out_done: there was nothing to do but to show a text. optind is the program's index afterwards. */
 int wf_run_parse_options(int argc, char **argv, struct wf_run_options *out, bool *out_done);
-/* What an option has not set may stand in the environment. */
+/* A setting that no option gives may stand in the environment. */
 int wf_run_parse_environment(struct wf_run_options *out);
 /* text: yes or no in one of its ways. name: whose it is. */
 int wf_run_take_answer(bool *out, const char *name, const char *text);

@@ -12,7 +12,7 @@
 #define HTTP_HEAD_MAX 8192 /* longest request head; what exceeds it is answered with 431 */
 #define HTTP_OUT_MAX 2048  /* an answer from memory, head and body together */
 
-/* What all connections share. Constant once the first one is served, but for the atomics. */
+/* Shared by all connections. Constant once the first one is served, but for the atomics. */
 struct http_site {
 	int root_fd;   /* directory whose files are served, or -1 */
 	int timeout_s; /* what a client gets for a request; also the socket's own time limit */

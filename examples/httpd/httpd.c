@@ -11,7 +11,7 @@
  * everything else is a file below --root. Connections are kept alive, and pipelined requests are
  * answered in order.
  *
- * Who runs: main() waits for SIGTERM or SIGINT; one thread accepts; every other thread owns one
+ * The threads: main() waits for SIGTERM or SIGINT; one thread accepts; every other thread owns one
  * connection.
  *
  * Invariant: a connection is on server.conns exactly as long as its descriptor is open, so whoever

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all headers of libweft share: how time is told, and how functions report.
+ * Shared by all headers of libweft: how time is told, and how functions report.
  *
  * Time is in nanoseconds of CLOCK_MONOTONIC. A function that waits takes an absolute deadline, `until`, which the scopes of the
  * thread shorten. In the past it means one attempt and no wait. WEFT_NEVER: as long as it takes. In a structure 0 means none.

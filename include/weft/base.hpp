@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libweft's headers for C++ share: errors, and how long to wait. See weft.hpp(7).
+ * Shared by libweft's headers for C++: errors, and how long to wait. See weft.hpp(7).
  */
 #ifndef WEFT_BASE_HPP
 #define WEFT_BASE_HPP
@@ -101,7 +101,7 @@ inline int check(int ret)
 	return ret;
 }
 
-/* What libc unwinds a thread by, in pthread_exit() and pthread_cancel(), is to be thrown on as well. */
+/* The exception by which libc unwinds a thread (pthread_exit(), pthread_cancel()) is to be thrown on as well. */
 #ifdef __GLIBCXX__
 using forced_unwind = abi::__forced_unwind;
 #else

@@ -68,7 +68,7 @@ class event
 namespace detail
 {
 
-/* What travels: the object itself if its bytes are all there is to it, else a pointer that owns it. */
+/* The item that travels: the object itself if its bytes are all there is to it, else a pointer that owns it. */
 template <class T, bool = std::is_trivially_copyable_v<T> &&std::is_default_constructible_v<T>>
 struct parcel {
 	T it;
@@ -130,7 +130,7 @@ template <class T> class chan
 	chan(const chan &) = delete;
 	chan &operator=(const chan &) = delete;
 
-	/* What is in it is destroyed. */
+	/* Items in it are destroyed. */
 	~chan()
 	{
 		parcel p;
@@ -181,7 +181,7 @@ template <class T> class chan
 		return ch;
 	}
 
-	/* What is received, until it is closed and empty. */
+	/* The items that are received, until it is closed and empty. */
 	class iterator
 	{
 		chan *of = nullptr;

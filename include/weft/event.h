@@ -7,7 +7,7 @@
  *	while (weft_event_wait(&stop, weft_now() + WEFT_SEC) == -ETIMEDOUT)
  *		refresh();
  *
- * An event is clear or set, and stays what it is until it is cleared or set: nobody can come too late. What a thread did
+ * An event is clear or set, and stays what it is until it is cleared or set: nobody can come too late. All that a thread did
  * before it set the event is seen by all that find it set. It needs no release, and may be freed, or leave the stack, as soon
  * as a wait for it has returned 0, whether or not weft_event_set() has returned by then; not while others wait for it.
  *
@@ -36,7 +36,7 @@ typedef struct weft_event {
 WEFT_API void weft_event_set(weft_event *e);
 
 /*
- * Clear e: from now on there is something to wait for. Who was waiting when it was set goes on all the same.
+ * Clear e: from now on there is something to wait for. A thread that was waiting when it was set goes on all the same.
  *
  * Where:   anywhere. Never waits.
  * Order:   against a set at the same time, either may come first.

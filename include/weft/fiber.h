@@ -17,7 +17,7 @@
  *
  * Resume and yield are a pair: yield goes back to the fiber that resumed. Transfer is not: a fiber that was left by a transfer
  * is gone on with by a transfer only, one that was left by a yield by a resume only, and one that has resumed another waits
- * for it. Whoever breaks one of these rules ends the process with abort() and a line that names both fibers and the rule.
+ * for it. A breach of one of these rules ends the process with abort() and a line that names both fibers and the rule.
  *
  * Where: any thread, attached or native, and the main thread before there is another; not in a signal handler, which may run
  * on a fiber's stack, though. C++: an exception that leaves fn terminates the program; weft.hpp carries it to the resumer.
@@ -42,7 +42,7 @@ struct weft_fiber_opts {
 #define WEFT_FIBER_MIN_STACK ((size_t)16 << 10)
 
 /*
- * A fiber of this thread that will run fn. What the first resume or transfer passes is fn's argument, and what fn returns
+ * A fiber of this thread that will run fn. The first value that is passed to it is fn's argument, and what fn returns
  * is what the last resume returns. Nothing runs yet. Below the stack lies a guard of 16 KiB.
  *
  * opts: NULL for the usual. Returns: NULL where there is no memory left. Owns: the caller, until weft_fiber_free().

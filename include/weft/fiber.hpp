@@ -146,7 +146,7 @@ template <class T> class generator
 	}
 
       public:
-	/* What the function gets, by value: copies are the same one. */
+	/* The function gets it by value: copies are the same one. */
 	class yield
 	{
 		state *s;

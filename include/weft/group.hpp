@@ -68,7 +68,7 @@ template <class T> struct result_state {
 
 } // namespace detail
 
-/* What a function of a group will return. */
+/* The result of a function of a group, to come. */
 template <class T> class result
 {
 	std::shared_ptr<detail::result_state<T>> s;

@@ -9,7 +9,7 @@
  * A scope is over when its deadline has passed, when it was cancelled, or when the scope around it is over, but for a shield.
  * A call of the thread that waits then, or would have to, ends as a signal handler without SA_RESTART would end it: with the
  * count of what was transferred, else with -1 and ETIMEDOUT, or ECANCELED if a scope was cancelled. Each one does, not the
- * first alone. What needs no wait is done as ever. What no signal ends, no scope ends: locks of a mutex, reads from a disk.
+ * first alone. A call that needs no wait is made as ever. Waits that no signal ends, no scope ends: mutexes, reads from a disk.
  * Waits of pthread_cond_wait(), sem_wait() and pthread_join() end with ETIMEDOUT, once for each scope.
  *
  * In native mode only the functions of libweft are reached.

@@ -112,7 +112,7 @@ class thread
 	{
 		if (!joinable())
 			return;
-		/* What is destroyed waits for it, whatever scopes are over. */
+		/* An object that is destroyed waits for its thread, whatever scopes are over. */
 		shield s({}, "~thread");
 
 		leave();

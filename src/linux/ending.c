@@ -4,8 +4,8 @@
  *
  * Called by: the ends of a process that run code here: exit_group(), the last exit(), default actions of signals, faults.
  *
- * Invariant: lx.ender goes from 0 to a kernel thread's tid, once. A kernel thread that finds another one's there sleeps until the process
- * is gone: if it went on, it would cut off what the first one writes, and the status would be its own. The door does not
+ * Invariant: lx.ender goes from 0 to a kernel thread's tid, once. A kernel thread that finds another one's there sleeps until
+ * the process is gone: if it went on, it would cut off what the first one writes, and the status would be its own. The door does not
  * sleep: a signal from outside must be able to end a process that waits for the reader of a FIFO. One that finds its own there
  * has crashed in what is written, and dies at once.
  *

@@ -222,7 +222,7 @@ static WF_NOINLINE long reached_operation(struct wf_frame *f)
 	return ret;
 }
 
-/* Nearly every lock does this: first, and the wait as a tail call, since each frame on a parked thread's stack is a cache line or two. */
+/* Nearly every lock does this: first, the wait as a tail call. Each frame on a parked thread's stack is a cache line or two. */
 long sysc_futex(struct wf_frame *f)
 {
 	uint32_t *addr = (uint32_t *)WF_ARG0(f);

@@ -47,7 +47,7 @@ bool lx_shell_is_plain(const struct lx_thread *self)
 	       !holds_robust_locks(self);
 }
 
-/* As at a thread's end, but for its queue. The part of its stack that it has needed goes back, unless that is little; see sysc_madvise(). */
+/* As at a thread's end, but for its queue. The stack that it has used goes back, unless that is little; see sysc_madvise(). */
 void lx_shell_rest(struct lx_thread *self)
 {
 	uintptr_t high = WF_ALIGN_DOWN((uintptr_t)__builtin_frame_address(0) - KEPT_BYTES, WF_PAGE);

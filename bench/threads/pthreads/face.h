@@ -3,7 +3,7 @@
  * The threads of the workloads, as the C library makes them. libweft/face.h has the same names on libweft's own functions;
  * meson.build chooses, so that one source makes both programs.
  *
- * Used by: threads.h and everything below it. What fails returns its errno.
+ * Used by: threads.h and everything below it. A function that fails returns its errno.
  */
 #ifndef BENCH_FACE_H
 #define BENCH_FACE_H
@@ -18,7 +18,7 @@
 
 #define FACE_PROGRAM "bench-threads"
 
-/* What a thread's function returns: 0. */
+/* The result of a thread's function: 0. */
 typedef void *face_ret;
 
 struct face_thread {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What part of the time each thread runs, is ready, and waits: by looking at its state often.
+ * The parts of the time that each thread runs, is ready, and waits: by looking at its state often.
  *
  * Used by: top.c, live.c, openmetrics.c. The program counts nothing for it, so it has a price only for the one who looks:
  * WF_SHARES_COST of the time at most, with fewer looks where there are many threads.

@@ -102,7 +102,7 @@ static void handle(int sig, void (*handler)(int))
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK }, old;
 
 	sigfillset(&action.sa_mask);
-	/* What we were told to ignore (nohup) stays ignored. */
+	/* A signal that we were told to ignore (nohup) stays ignored. */
 	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(sig, &action, NULL);
 }

@@ -166,7 +166,7 @@ static bool list_all(struct reader *r, int64_t only)
 	return true;
 }
 
-/* What cannot be read goes. */
+/* A group that cannot be read goes. */
 static void read_groups(struct reader *r)
 {
 	struct wf_groups *out = r->out;
@@ -385,7 +385,7 @@ static void walk(struct tree *tree, size_t root, size_t nr_threads, struct wf_du
 				.depth = depth,
 			};
 		}
-		/* What was there is taken off, so that a long list is not looked through for each. */
+		/* One that was found is taken off, so that a long list is not looked through for each. */
 		next = tree->child[at] = not_yet(tree, tree->child[at]);
 		if (next != WF_GROUPS_NONE) {
 			depth++;

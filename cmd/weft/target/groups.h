@@ -28,7 +28,7 @@ struct wf_dump_group {
 		waiter; /* places in threads, or WF_GROUPS_NONE; waiter: waits for its end, or for room */
 };
 
-/* What a thread's scopes are. */
+/* A thread's scopes. */
 struct wf_dump_reach {
 	size_t group; /* that has made the thread; its place in groups, or WF_GROUPS_NONE */
 	size_t first_scope, nr_scopes; /* its own ones, the innermost first */

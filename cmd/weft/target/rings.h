@@ -3,7 +3,7 @@
  * The event rings of a program (src/trace/), read while it goes on, or from a core.
  *
  * Used by: threads.c, trace/. Invariant: an event is taken only as a whole: where its place says its number, and is not
- * written to before the copy is there. What the target says of its rings is checked before it is used.
+ * written to before the copy is there. The target's word on its rings is checked before it is used.
  */
 #ifndef WF_TARGET_RINGS_H
 #define WF_TARGET_RINGS_H
@@ -46,7 +46,7 @@ struct wf_rings {
 	bool is_full;     /* no more are taken */
 };
 
-/* What the target says of itself. */
+/* The target's description of itself. */
 void wf_rings_begin(struct wf_rings *r, const struct wf_layout *l, const struct wf_target *t);
 
 /*

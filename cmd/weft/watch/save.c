@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is written about one event.
+ * The files that are written about one event.
  *
  * Called by: supervise.c, foreign.c. Invariant: trouble here is one line, and the program is restarted all the same.
  */
@@ -109,7 +109,7 @@ static bool save_dump(struct wf_watch *w, const struct wf_watch_event *e, int fo
 	return save_by(w, e, folder, name, core, strstr(name, "json") ? json : text, 1);
 }
 
-/* What the command has to say of it goes to a file of its own, which stays only if there is something in it. */
+/* The command's complaints go to a file of their own, which stays only if there is something in it. */
 static bool save_trace(struct wf_watch *w, const struct wf_watch_event *e, int folder,
 		       const char *core)
 {
