@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	/* Who may set a filter as it is needs not give up more for it. */
+	/* One that may set a filter as it is need not give up more for it. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) &&
 	    (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What Linux keeps per kernel thread stays with the thread that asked for it, goes to the threads that it
+ * State that Linux keeps per kernel thread stays with the thread that asked for it, goes to the threads that it
  * makes, and to nobody else; and such a thread still waits, wakes, takes signals, forks and ends like any other.
  */
 #include <fcntl.h>

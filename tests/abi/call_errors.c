@@ -3,7 +3,7 @@
  * Every system call number, known to this kernel or not, called from a thread with arguments that are mostly
  * wrong: the same errors, results and changes of memory as on the plain kernel.
  *
- * Each number gets a process of its own, as some calls leave traces. What is printed is compared by run.py; of
+ * Each number gets a process of its own, as some calls leave traces. The output is compared by run.py; of
  * a result only the sign is shown, since descriptors, addresses and IDs differ from run to run.
  */
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static const int waits_on_zero[] = { SYS_select, SYS_pselect6, SYS_ppoll };
 /* A tid as a command, an address or a port: which error it is depends on the number. */
 static const int takes_no_tid[] = { SYS_quotactl, SYS_futex, SYS_ioperm };
 
-/* What they write may be zero: a CPU's number, the ticks that the process used. */
+/* They may write zero: a CPU's number, the ticks that the process used. */
 static const int results_vary[] = { SYS_getcpu, SYS_times };
 
 struct shared {

@@ -52,7 +52,7 @@ static void send_to_forked(int sig, int has_handler)
 	CHECK_EQ(status_of(pid) & ~0x80, expected(sig, has_handler));
 }
 
-/* What the child blocks waits for it. */
+/* A signal that the child blocks waits for it. */
 static void send_blocked(int sig)
 {
 	sigset_t set, old;

@@ -120,7 +120,7 @@ int main(void)
 	join(t[0]);
 	ok("EINTR");
 
-	/* What waits is repeated by the kernel after a second: served one by one, all get through. */
+	/* A connection that waits is tried again by the kernel after a second: served one by one, all get through. */
 	for (int i = 0; i < NR; i++)
 		t[i] = start(connects, NULL);
 	let_others_block();

@@ -42,7 +42,7 @@ static void *burns_some(void *arg)
 	return NULL;
 }
 
-/* What counts for two threads counts twice in the sum; no time of day says more on a machine that others share. */
+/* Time of two threads counts twice in the sum; no time of day says more on a machine that others share. */
 static void burn_together(void)
 {
 	int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);

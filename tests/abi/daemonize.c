@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * daemon(3): before the first thread, after threads, and from a thread of a process that has several. What is left is
+ * daemon(3): before the first thread, after threads, and from a thread of a process that has several. The rest is
  * one thread in a session of its own, without a terminal, that can make threads and serve.
  */
 #include "check.h"

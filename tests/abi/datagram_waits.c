@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What only blocking calls on datagram sockets do: shutdown() ends a receive with 0, where one that does not wait
+ * Only blocking calls on datagram sockets do these: shutdown() ends a receive with 0, where one that does not wait
  * says EAGAIN; a sender that is not connected waits for a unix socket that is full.
  */
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What Linux promises about descriptors, their duplicates and the sets of epoll that they are in; and that no byte is
+ * Linux's promises about descriptors, their duplicates and the sets of epoll that they are in; and that no byte is
  * lost where a signal ends a wait at the moment when data come.
  */
 #include "check.h"
@@ -37,7 +37,7 @@ static void check_no_event(void)
 	CHECK_EQ(epoll_wait(set, &e, 1, 0), 0);
 }
 
-/* What is always ready has no place in a set, and is read at once. */
+/* A file that is always ready has no place in a set, and is read at once. */
 static void *always_ready(void *arg)
 {
 	const char *const paths[] = { "/dev/null", "/proc/self/exe", "/" };
@@ -105,7 +105,7 @@ static void *reads_one(void *arg)
 	return (void *)(intptr_t)c;
 }
 
-/* Who waits by one descriptor is woken though the other is closed, and the other way round. */
+/* A thread that waits by one descriptor is woken though the other is closed, and the other way round. */
 static void waits_by_duplicates(void)
 {
 	for (int i = 0; i < 2; i++) {

@@ -150,7 +150,7 @@ static int nr_mappings(void)
 	return nr;
 }
 
-/* What a library has cost is given back, or serves the next one. */
+/* The memory that a library has cost is given back, or serves the next one. */
 static void leaves_nothing(const char *path, const char *other)
 {
 	int before = 0;

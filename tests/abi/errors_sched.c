@@ -145,7 +145,7 @@ static void *calls(void *arg)
 
 int main(void)
 {
-	/* What is told of the group depends on the nice value that the whole process was started with. */
+	/* The answer about the group depends on the nice value that the whole process was started with. */
 	if (setpriority(PRIO_PROCESS, 0, 0) < 0) {
 		dprintf(2, "started with a nice value that it may not lower\n");
 		return EXIT_SKIP;

@@ -76,7 +76,7 @@ static void refused_at_first(void)
 	CHECK_EQ(nr, 3);
 }
 
-/* What was done before the first thread still holds: this process has its descriptors in common with a child. */
+/* Calls before the first thread still hold: this process has its descriptors in common with a child. */
 static void refused_beside_a_child(void)
 {
 	int fd = open(path, O_RDWR), go[2], nr = 0;
@@ -261,7 +261,7 @@ static void *locks_and_sleeps(void *arg)
 	return takes_file_lock(arg);
 }
 
-/* Whoever else there is has to share a kernel thread with one that never waits. */
+/* All others have to share a kernel thread with one that never waits. */
 static void all_but_one_wait_or_compute(void)
 {
 	int fd = open(path, O_RDWR);
@@ -288,7 +288,7 @@ static void all_but_one_wait_or_compute(void)
 
 static sem_t is_asked, is_answered;
 
-/* What the kernel keeps of a thread takes a kernel thread for itself: natively it has one anyhow. */
+/* A thread of which the kernel keeps something takes a kernel thread for itself: natively it has one anyhow. */
 static void *has_something_of_its_own(void *arg)
 {
 	cpu_set_t all, one;

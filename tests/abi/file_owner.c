@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who watches a directory, or leases a file, gets the signal without asking for it: main, as it was when the
+ * A thread that watches a directory, or leases a file, gets the signal without asking for it: main, as it was when the
  * program had no threads, and any other.
  */
 #include <fcntl.h>

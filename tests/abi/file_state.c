@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a file carries besides its name: mode, owner, times, length, attributes; and what its file system says. */
+/* The state of a file besides its name: mode, owner, times, length, attributes; and what its file system says. */
 #include "beside.h"
 
 #include <fcntl.h>

@@ -72,7 +72,7 @@ static void *makes_ready(void *arg)
 	return arg;
 }
 
-/* Who writes has not begun yet when the wait begins, or it has: on one processor the wait must let it. */
+/* The writer has not begun yet when the wait begins, or it has: on one processor the wait must let it. */
 static void waits(void)
 {
 	struct iocb cb = until_readable();

@@ -86,7 +86,7 @@ static void *keeps_rights(void *arg)
 	return arg;
 }
 
-/* What is in force, by number. */
+/* The rules that are in force, by number. */
 static void *names_modules(void *arg)
 {
 	uint64_t ids[32] = { 0 };

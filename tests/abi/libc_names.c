@@ -57,7 +57,7 @@ static void real_time_signals(void)
 	ok("real-time signals that the program gives away");
 }
 
-/* What is pushed is __pthread_register_cancel() and __pthread_unwind_next(), in C without exceptions. */
+/* A push is __pthread_register_cancel() and __pthread_unwind_next(), in C without exceptions. */
 static void *is_cancelled(void *arg)
 {
 	pthread_cleanup_push(adds, (void *)10);

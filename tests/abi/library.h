@@ -55,7 +55,7 @@ static inline void library_open(struct lib_syscalls *lib, const char *path)
 	library_fill(lib, handle);
 }
 
-/* What a call in the library does is what a call of libc does: it is the same thread for both. */
+/* A call in the library does what a call of libc does: it is the same thread for both. */
 static inline void library_check_identity(const struct lib_syscalls *lib)
 {
 	CHECK_EQ(lib->gettid(), gettid());

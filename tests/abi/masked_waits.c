@@ -130,7 +130,7 @@ static void check_all(long (*wait)(const uint64_t *), const char *what)
 	ok(what);
 }
 
-/* What is there already is taken, and the signal stays blocked or is handled: both as if it had come at another moment. */
+/* Data that are there already are taken, and the signal stays blocked or is handled: both as if it had come at another moment. */
 static void *submits(void *arg)
 {
 	struct iocb cb = { .aio_lio_opcode = IOCB_CMD_PREAD,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What one process may do with another one by its pid or pidfd: its memory, its descriptors, what it leaves. */
+/* The calls of one process on another by its pid or pidfd: its memory, its descriptors, what it leaves. */
 #include "beside.h"
 
 #include <sys/mman.h>

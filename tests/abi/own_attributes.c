@@ -29,7 +29,7 @@ enum how {
 	BY_OPENAT2
 };
 
-/* What the kernel thinks of it, without a security module: EINVAL; of another's: EACCES. */
+/* The kernel's answer to it, without a security module: EINVAL; to another's: EACCES. */
 static int error_of_write(const char *path, const char *text, enum how how)
 {
 	struct open_how flags = { .flags = O_WRONLY };

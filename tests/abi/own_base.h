@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a program may count on that has its own use for the GS base: it is a thread's own, in its code, over calls and
+ * A program may have its own use for the GS base, and count on this: it is a thread's own, in its code, over calls and
  * preemption, in handlers, and in what the thread makes.
  *
  * Included by: own_base*.c, which differ in how they write it and in when the first instruction that does is there.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Threads with a table of descriptors of their own, which they share with those that they make: the same number means another
- * file there, and neither side disturbs the other's waits or sees what the other's files were told. Who is alone keeps the
+ * file there, and neither side disturbs the other's waits or sees what the other's files were told. A thread that is alone keeps the
  * table that it has.
  */
 #include "check.h"
@@ -248,7 +248,7 @@ static void beside_a_reader(int by_close_range)
 	STORE(&stop, 0);
 }
 
-/* What it tells a file that both have, the other hears. */
+/* The other hears what it tells a file that both have. */
 static void *tells_file(void *arg)
 {
 	CHECK_SYS(unshare(CLONE_FILES));

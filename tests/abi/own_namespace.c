@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What changes a machine, by threads of a process that has one of its own: names of the host, mounts by the old and the
+ * Calls that change a machine, by threads of a process that has one of its own: names of the host, mounts by the old and the
  * new calls, another root. Nothing is seen outside.
  */
 #include "beside.h"

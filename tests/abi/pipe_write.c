@@ -80,7 +80,7 @@ static void *writes_a_part(void *arg)
 	return (void *)len;
 }
 
-/* What was written before the reader went is told, and so is that it went. */
+/* The part that was written before the reader went is told, and so is that it went. */
 static void leave_in_the_middle(void *by_vector)
 {
 	static char block[100000];

@@ -144,7 +144,7 @@ int main(void)
 	while (recv(copy, &c, 1, 0) != 1)
 		CHECK_EQ(errno, EAGAIN);
 	CHECK_EQ(poll_ours(POLLIN, -1), POLLIN);
-	/* What was peeked at stays. */
+	/* Data that were peeked at stay. */
 	CHECK_EQ(recv(ours, &c, 1, MSG_PEEK), 1);
 	CHECK_EQ(poll_ours(POLLIN, -1), POLLIN);
 	read_until_empty();

@@ -99,7 +99,7 @@ static void wake_at_edges(int kind)
 	close(fds[1]);
 }
 
-/* What is left of the time is told, and the mask of a call that found something is that call's alone. */
+/* The rest of the time is told, and the mask of a call that found something is that call's alone. */
 static void *looks_with_time_and_mask(void *arg)
 {
 	struct pollfd p = { .fd = fds[0], .events = POLLIN };

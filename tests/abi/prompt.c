@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What costs nothing natively: threads that all wait use no processor time. And what comes soon: the end of a short sleep, and
+ * Free natively: threads that all wait use no processor time. Soon natively: the end of a short sleep, and
  * a thread that is woken while a processor is free.
  *
  * Others may keep this machine busy. So of many times the best is looked at; what is late by principle is late each time.
@@ -47,7 +47,7 @@ static void *sleeps_long(void *arg)
 	return arg;
 }
 
-/* What one quiet second uses, in ns and in changes of threads. */
+/* The cost of one quiet second, in ns and in changes of threads. */
 static int64_t quiet_second(long *switches)
 {
 	int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);

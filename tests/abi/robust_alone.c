@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A program with robust locks in shared memory has no children that it did not make: not as the first process of a
- * namespace, not as one that takes in orphans, and not when it has executed another program. What runs beside it, if
+ * namespace, not as one that takes in orphans, and not when it has executed another program. The process beside it, if
  * anything does, has no rights, and ends with it even when somebody has stopped it.
  */
 #include "check.h"
@@ -25,7 +25,7 @@ static void *waits(void *arg)
 	return arg;
 }
 
-/* What it takes to need somebody who sees to the locks of the dead, beside a thread. */
+/* Needed, beside a thread, before somebody has to see to the locks of the dead. */
 static void share_lock(void)
 {
 	pthread_mutexattr_t a;

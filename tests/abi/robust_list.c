@@ -63,7 +63,7 @@ static void *ends(void *arg)
 	const struct row *r = arg;
 
 	own = (unsigned)gettid();
-	/* Who waits sleeps at a value that no end of a thread writes: nothing but a wake ends it. */
+	/* The waiter sleeps at a value that no end of a thread writes: nothing but a wake ends it. */
 	head = (struct robust_list_head){ .list.next = &head.list,
 					  .futex_offset = offsetof(struct lock, word) };
 	first = (struct lock){ .link.next = &lock.link };

@@ -193,7 +193,7 @@ static void ambient_dropped(void)
 	CHECK_SYS(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 }
 
-/* What they do shows when the user changes. */
+/* Their effect shows when the user changes. */
 static void keeps_caps(void)
 {
 	CHECK_SYS(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
@@ -245,7 +245,7 @@ static void *meets(void *arg)
 	return arg;
 }
 
-/* What it needs for that it gave up when it was one of two. */
+/* It gave up what it needs for that when it was one of two. */
 static void landlock_later(void)
 {
 	const uint64_t handled = READ_FILE;

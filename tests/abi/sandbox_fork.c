@@ -15,7 +15,7 @@
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
-/* What a runtime of its own kernel threads needs to begin with, and none that runs need again. */
+/* Calls that a runtime with its own kernel threads needs to begin with, and none that runs needs again. */
 static struct sock_filter no_new_runtime[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	KILL(epoll_create1),
@@ -89,7 +89,7 @@ static void for_all(void)
 	fork_with_threads(0);
 }
 
-/* What a thread with a filter makes has it, too. */
+/* A child of a thread with a filter has it, too. */
 static void *filters_itself(void *arg)
 {
 	set_filter(0);

@@ -26,7 +26,7 @@ static void *meets(void *arg)
 	return arg;
 }
 
-/* What the program calls, and what weft calls for a thread with a kernel thread of its own (docs/limits.md). */
+/* The calls of the program, and those of weft for a thread with a kernel thread of its own (docs/limits.md). */
 static struct sock_filter few[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),

@@ -75,7 +75,7 @@ static void *waits(void *arg)
 	return arg;
 }
 
-/* What libc does in all threads is each thread's to answer. */
+/* A call that libc makes in all threads is each thread's to answer. */
 static void call_in_all(void)
 {
 	pthread_t t[NR];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What sigaltstack() says in and out of handlers, what a handler's return makes of it, and stacks that disarm
- * themselves. What is printed is what the plain kernel says.
+ * The answers of sigaltstack() in and out of handlers, what a handler's return makes of it, and stacks that disarm
+ * themselves. The plain kernel says what is to be printed.
  */
 #include "check.h"
 

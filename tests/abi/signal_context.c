@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a handler changes in its context takes effect: results of calls, registers, the place to go on at, the
- * mask. And what faults say: code, address, trap number. What is printed is what the plain kernel says.
+ * A handler's changes of its context take effect: results of calls, registers, the place to go on at, the
+ * mask. And what faults say: code, address, trap number. The plain kernel says what is to be printed.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is sent to the own process group, or through a pidfd of the own process, is delivered before the call returns. */
+/* A signal to the own process group, or through a pidfd of the own process, is delivered before the call returns. */
 #include "check.h"
 
 static volatile int nr_handled;

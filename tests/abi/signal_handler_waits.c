@@ -64,7 +64,7 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-/* What the signal interrupts. */
+/* The call that the signal interrupts. */
 static void *blocks_in_poll(void *arg)
 {
 	(void)arg;
@@ -116,7 +116,7 @@ static int64_t interrupt(void *(*fn)(void *), int *fds)
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 }
 
-/* What the host takes away of a processor counts as used, now and then; a spin uses all of it each time. */
+/* Time that the host takes away counts as used, now and then; a spin uses all of it each time. */
 static void blocks_in_handler_of(void *(*fn)(void *), int *fds)
 {
 	int64_t used = WAIT_NS;

@@ -117,7 +117,7 @@ static void *changes_mask(void *arg)
 	return arg;
 }
 
-/* What is ignored while it is pending is gone, and does not come back with a handler. */
+/* A signal that is ignored while it is pending is gone, and does not come back with a handler. */
 static void *ignores_pending(void *arg)
 {
 	sigset_t usr1 = set_of(SIGUSR1, 0), usr2 = set_of(SIGUSR2, 0);

@@ -4,7 +4,7 @@
  * handler runs, so that of the last runs first; what is pending for the thread comes before what is pending
  * for the process; and every one of them runs before sigsuspend() or ppoll() returns.
  *
- * What is printed is the order: the plain kernel says what is right.
+ * The order is printed: the plain kernel says what is right.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Signals that a call raises for its caller: SIGPIPE by whatever writes to what nobody reads, SIGXFSZ beyond
- * the limit of a file's size. What is printed is what the plain kernel says.
+ * the limit of a file's size. The plain kernel says what is to be printed.
  */
 #include "check.h"
 

@@ -50,7 +50,7 @@ static void *takes_realtime(void *arg)
 	int sig;
 
 	ADD(&acknowledged, 1);
-	/* Who was woken for one that the other took may be told of an interruption. */
+	/* A thread that was woken for one that the other took may be told of an interruption. */
 	do
 		sig = sigwaitinfo((sigset_t *)arg, &info);
 	while (sig == -1 && errno == EINTR);
@@ -110,7 +110,7 @@ static int taken_by(int who)
 	return LOAD(&took[who]);
 }
 
-/* Whoever was told of one takes another that came meanwhile: then the first is for the other, who is told. */
+/* A thread that was told of one takes another that came meanwhile: then the first is for the other, which is told. */
 static void left_to_the_other(void)
 {
 	const struct timespec now = { 0, 0 };

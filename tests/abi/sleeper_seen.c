@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who sees in /proc that a thread sleeps may rely on it that it waits: the wake-up that comes then finds it. With a word
+ * A process that sees in /proc that a thread sleeps may rely on it that it waits: the wake-up that comes then finds it. With a word
  * of the process and one that is shared with others.
  */
 #include "check.h"

@@ -43,7 +43,7 @@ static void on_signal(int sig)
 
 static int is_back;
 
-/* What is left is told of a relative sleep only. */
+/* The rest is told of a relative sleep only. */
 static void *is_interrupted(void *absolute)
 {
 	struct timespec ts = { 3600, 0 }, left = { 77, 77 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a socket call may be told: SO_RCVTIMEO, SO_SNDTIMEO, SO_RCVLOWAT, MSG_DONTWAIT, MSG_PEEK, MSG_WAITALL, MSG_FASTOPEN;
+ * Options and flags of socket calls: SO_RCVTIMEO, SO_SNDTIMEO, SO_RCVLOWAT, MSG_DONTWAIT, MSG_PEEK, MSG_WAITALL, MSG_FASTOPEN;
  * shutdown wakes a blocked reader.
  */
 #include <netinet/in.h>

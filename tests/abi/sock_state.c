@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a descriptor is told holds at once, whoever tells it and through whichever number: O_NONBLOCK
+ * A change of a descriptor's flags or options holds at once, whoever tells it and through whichever number: O_NONBLOCK
  * and timeouts set between two reads. And no byte and no end of a stream is overlooked after a read
  * that got less than it asked for.
  */
@@ -311,7 +311,7 @@ static void peeking(void)
 	ok("short reads that only peek");
 }
 
-/* What was known of a socket does not hold for the pipe that got its number. */
+/* Facts of a socket do not hold for the pipe that got its number. */
 static void reused_number(void)
 {
 	char buf[64];

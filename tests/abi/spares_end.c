@@ -41,7 +41,7 @@ static void burst(void)
 		join(t[i]);
 }
 
-/* What the kernel says, asked from another process. */
+/* The kernel's answer, asked from another process. */
 static int kernel_threads(void)
 {
 	char name[64], line[256];

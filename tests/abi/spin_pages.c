@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who waits in a loop that ends where its page does, or that may be run and not read, is preempted like all others.
+ * A thread that waits in a loop that ends where its page does, or that may be run and not read, is preempted like all others.
  */
 #include "check.h"
 

@@ -261,7 +261,7 @@ static bool has_guard_regions(void)
 	return has;
 }
 
-/* Who has ended keeps its stack until it is joined. */
+/* A thread that has ended keeps its stack until it is joined. */
 static void end_and_wait(void)
 {
 	static pthread_t ended[10000];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the tests of credentials need to know of kernel threads that they look at in /proc. */
+/* Kernel threads in /proc, as the tests of credentials look at them. */
 #ifndef WEFT_TESTS_ABI_TASKS_H
 #define WEFT_TESTS_ABI_TASKS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a program has unmapped stays free until it maps there again. The threads have stacks of the program's, and so
+ * Addresses that a program has unmapped stay free until it maps there again. The threads have stacks of the program's, and so
  * make no mappings of their own.
  */
 #include <fcntl.h>

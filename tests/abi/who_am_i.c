@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a thread is told about its process and its machine: IDs, groups, sessions, limits, times, names, random bytes. */
+/* A thread's questions about its process and its machine: IDs, groups, sessions, limits, times, names, random bytes. */
 #include "beside.h"
 
 #include <asm/ldt.h>

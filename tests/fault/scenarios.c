@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the fault tests run: echo (sockets, pipes, polls, timers), file (files, locks, children) and shared (futexes of
+ * The programs of the fault tests: echo (sockets, pipes, polls, timers), file (files, locks, children) and shared (futexes of
  * several processes), every byte checked. A call may fail for lack of memory where its manual says so, and is repeated then; nothing else may.
  */
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the files of the checker share: model.c chooses who goes on, memory.c keeps the store buffers and
+ * Shared by the files of the checker: model.c chooses who goes on, memory.c keeps the store buffers and
  * performs operations, words.c knows which words are shared, report.c tells what was found.
  */
 #ifndef WF_TESTS_ENGINE_H
@@ -83,7 +83,7 @@ void engine_step(const char *func, const char *op);
 /* A step at which another CPU may go on, and the running one's interrupt come. */
 void engine_point(const char *func, const char *op);
 
-/* memory.c. What c has in its buffer disappears from memory before others run, and comes back before c does. */
+/* memory.c. The stores in c's buffer disappear from memory before others run, and come back before c does. */
 void engine_hide_stores(struct cpu *c);
 void engine_show_stores(struct cpu *c);
 /* Of all CPUs, whose buffers are hidden. */

@@ -37,7 +37,7 @@ static bool is_waited_for(void *arg)
 	return event.word == WF_EVENT_WAITERS;
 }
 
-/* Who waits goes on, although it is clear again by then. */
+/* The waiter goes on, although it is clear again by then. */
 static void sets_for_a_moment(void *arg)
 {
 	(void)model_wait(is_waited_for, NULL, WF_NEVER);

@@ -200,7 +200,7 @@ static void setup_revived(void)
 	(void)machine_helper(revive);
 }
 
-/* Who waits for its turn answers, and a kick may find it at that. */
+/* A kernel thread that waits for its turn answers, and a kick may find it at that. */
 static void setup_two(void)
 {
 	begin();

@@ -160,7 +160,7 @@ static void make_turns_short(void)
 		wf_rt.workers[i].turn_ns = 0;
 }
 
-/* Whoever is idle beside a worker that is said to come to its work soon sleeps a nap; that it comes is not promised. */
+/* An idle worker beside one that is said to come to its work soon sleeps a nap; that it comes is not promised. */
 static void setup_warm(void)
 {
 	setup_busy_submitter();

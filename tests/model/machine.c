@@ -310,7 +310,7 @@ static bool is_poll_over(void *arg)
 	       machine.armed <= model_now() || *p->kicked;
 }
 
-/* What the handler does on a kernel thread that runs no thread. */
+/* The handler's part on a kernel thread that runs no thread. */
 static bool take_kick(bool *kicked)
 {
 	if (!*kicked)

@@ -199,7 +199,7 @@ static bool release_spinners(void)
 	return any;
 }
 
-/* Who goes on, with all buffers hidden. */
+/* The choice of who goes on, with all buffers hidden. */
 static int pick_cpu(void)
 {
 	for (;;) {
@@ -218,7 +218,7 @@ static int pick_cpu(void)
 			engine_drain_all();
 			continue;
 		}
-		/* Who still spins after another look may wait for what time brings. */
+		/* One that still spins after another look may wait for what time brings. */
 		if (!n && engine.spun_at != engine.writes && release_spinners()) {
 			engine.spun_at = engine.writes;
 			continue;

@@ -172,7 +172,7 @@ static bool have_both_entered(void *arg)
 	return nr_entered == 2;
 }
 
-/* Whoever marks the word behind its unlock is not helped by its end. */
+/* A waiter that marks the word behind its owner's unlock is not helped by the owner's end. */
 static void locks_and_stays(void *arg)
 {
 	locks_once(NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the checker found, as TAP; see model.h. */
+/* The checker's findings, as TAP; see model.h. */
 #include "engine.h"
 
 #include "tap.h"

@@ -109,7 +109,7 @@ static void setup_interrupted(void)
 	model_cpu("reader", read_any, NULL, NULL);
 }
 
-/* What nobody writes to any more is all there. */
+/* A ring that nobody writes to any more is all there. */
 static void all_is_there(void)
 {
 	nr_taken = 0;

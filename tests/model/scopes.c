@@ -121,7 +121,7 @@ static void expire(void *arg)
 	is_deadline_past = true;
 }
 
-/* A deadline, which fires while the thread is on its way to the wait or in it. What has fired early is armed anew. */
+/* A deadline, which fires while the thread is on its way to the wait or in it. One that fired early is armed anew. */
 static void wait_for_deadline(void *arg)
 {
 	int64_t until;
@@ -162,7 +162,7 @@ static void call_in_scope(void *arg)
 	is_woken = true;
 	wf_park_begin_call(&chain);
 	wf_call_enter(false);
-	/* What the grace is for: a call that is over before it begins would be broken later. */
+	/* The reason of the grace: a call that is over before it begins would be broken later. */
 	if (chain.armed == WF_NEVER)
 		(void)machine_wait_in_call(is_never, NULL);
 	wf_call_leave();

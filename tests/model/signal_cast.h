@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who plays in the signal models: handlers that count, and threads that wait for them in every way. */
+/* The cast of the signal models: handlers that count, and threads that wait for them in every way. */
 #ifndef WF_TESTS_SIGNAL_CAST_H
 #define WF_TESTS_SIGNAL_CAST_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the files of src/linux that deliver signals ask of others, who have nothing to say here. */
+/* Others that the files of src/linux ask that deliver signals; they have nothing to say here. */
 #include "linux/bind.h"
 #include "linux/calls.h"
 #include "linux/credentials.h"

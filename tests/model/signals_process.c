@@ -82,7 +82,7 @@ static void setup_order(void)
 	machine_stranger(queues_two, NULL);
 }
 
-/* Whom it is meant for blocks it meanwhile; the other one has it then. */
+/* The thread that it is meant for blocks it meanwhile; the other one has it then. */
 static void blocks(void *self)
 {
 	signal_mask(SIG_BLOCK, ONE);
@@ -113,7 +113,7 @@ static void setup_ends_parked(void)
 	outside();
 }
 
-/* Whom it woke from a call finds that the other one took it: the call is made again, or interrupted by the next signal. */
+/* The thread that it woke from a call finds that the other one took it: the call is made again, or interrupted by the next signal. */
 static void parks_for_two(void *self)
 {
 	model_expect(signal_call(NR_PARK, 0, 0, 0) == 0, "a handler with SA_RESTART ended a call");

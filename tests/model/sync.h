@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the models of events, channels and select share: threads of ours, and kernel threads that are not. */
+/* Shared by the models of events, channels and select: threads of ours, and kernel threads that are not. */
 #ifndef WF_TESTS_MODEL_SYNC_H
 #define WF_TESTS_MODEL_SYNC_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What Go's own tests of channels ask of them: order, sieves, attempts that do not wait, long chains, items of no size. */
+/* The demands of Go's own tests of channels: order, sieves, attempts that do not wait, long chains, items of no size. */
 #include <weft/weft.h>
 
 #include "native.h"

@@ -329,7 +329,7 @@ TEST(a_thread_starts_others_in_its_own_group)
 	CHECK_EQ(nr_run, 10);
 }
 
-/* What a child says before it aborts. */
+/* A child's last words before it aborts. */
 static void check_abort(void (*mistake)(void), const char *wanted)
 {
 	char said[512];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the programs of this folder share. */
+/* Shared by the programs of this folder. */
 #ifndef WEFT_TESTS_NATIVE_H
 #define WEFT_TESTS_NATIVE_H
 

@@ -40,7 +40,7 @@
 
 #define SOON (5 * WEFT_MS)
 
-/* What the calls wait for, made once. Nothing ever comes. */
+/* The calls wait for these, made once. Nothing ever comes. */
 static int empty_pipe[2], full_pipe[2], tcp[2], unix_empty[2], unix_full[2], dgram[2];
 static int listener, full_listener, set;
 static int event_fd, timer_fd, inotify_fd, signal_fd, locked[2], file_fd;

@@ -99,7 +99,7 @@ TEST(one_wait_is_ended_by_any_of_them)
 		else
 			CHECK_EQ(weft_chan_send(jobs, &i, WEFT_NEVER), 0);
 	}
-	/* Room for a rendezvous: all jobs were taken. What lies in the socket stands before the event. */
+	/* Room for a rendezvous: all jobs were taken. The data in the socket stand before the event. */
 	weft_event_set(&stop);
 	join(t);
 	CHECK_EQ(nr_done[0], 67);

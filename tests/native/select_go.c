@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What Go's and crossbeam's tests of select ask of it, where it is not by chance. */
+/* The demands of Go's and crossbeam's tests of select, where they are not by chance. */
 #include <weft/weft.h>
 
 #include "native.h"

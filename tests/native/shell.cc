@@ -56,7 +56,7 @@ static int nothing(void *arg)
 	return 0;
 }
 
-/* What fn leaves makes its thread end for real: the next one is another, or libc has cleaned up behind it. */
+/* The traces that fn leaves make its thread end for real: the next one is another, or libc has cleaned up behind it. */
 static bool ends(weft_fn *fn, void *arg = nullptr)
 {
 	pthread_t first, mine;

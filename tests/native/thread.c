@@ -456,7 +456,7 @@ static int works_for_a_moment(void *rounds)
 	return 5;
 }
 
-/* What a canceller looks at lies on the stack of a thread that may be ending. */
+/* A canceller looks at the stack of a thread that may be ending. */
 TEST(a_cancel_may_come_at_the_very_end)
 {
 	for (size_t i = 0; i < 400; i++) {

@@ -79,7 +79,7 @@ static void put(void *o, enum fake_field f, uint64_t value)
 	fake_put(whole.rows, o, f, value);
 }
 
-/* What the dynamic linker needs to find the one symbol. */
+/* The tables in which the dynamic linker finds the one symbol. */
 static void build_object(struct image *i)
 {
 	uint32_t h = 5381;
@@ -370,7 +370,7 @@ static bool check_printed(bool is_cut)
 	return is_good;
 }
 
-/* What was recorded, in all formats: text is looked at, the others only have to be written. */
+/* The recorded events, in all formats: text is looked at, the others only have to be written. */
 static bool look_at_trace(const struct wf_layout *l, struct wf_target *t)
 {
 	static FILE *nowhere;

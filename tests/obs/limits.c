@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What test_limits.py runs:
+ * The program of test_limits.py:
  *
  *	limits threads N                    makes N threads that are all there at once: "made M, ERROR"
  *	limits later N                      the same by a user who may have no thread at first, and tries until it may

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What `weft trace` is tried on: a program that does a known number of things, says so, and is quiet then.
+ * `weft trace` is tried on this: a program that does a known number of things, says so, and is quiet then.
  *
  * Usage: recorded [ROUNDS]
  *

@@ -228,7 +228,7 @@ class Dump(ObsTest):
         for _ in range(20):
             self.dump(v.pid)
         self.assert_goes_on(v)
-        # Whoever waited waits on: nothing ended a wait, nothing was lost.
+        # The waiters wait on: nothing ended a wait, nothing was lost.
         self.assert_places(self.look(v.pid))
         self.assertEqual(v.end()[0], 0)
 

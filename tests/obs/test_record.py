@@ -108,7 +108,7 @@ class Snapshots(RecordTest):
             self.assertEqual(sorted(set(trace.names)), sorted(threads))
             self.assertEqual(trace.names[p.pid], "recorded")
             self.assertEqual(trace.pid, p.pid)
-            # Whoever comes to a CPU has a RUN, or comes back by itself.
+            # A thread that comes to a CPU has a RUN, or comes back by itself.
             came = sum(1 for s in trace.switches if s[4])
             on_worker = [e for e in events if e[3] == "back" and e[4] != "on no worker"]
             self.assertGreaterEqual(came, count["run"])

@@ -371,7 +371,7 @@ def main():
         return
     procs.become_subreaper()
     procs.take_default_signals()
-    # Whoever ends us (a test driver's timeout) gets the clean-up too.
+    # If somebody ends us (a test driver's timeout), the clean-up is done, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     tap = Tap()
     for name, function, compare, limit_s in todo:

@@ -334,7 +334,7 @@ static void yields_alone(void *arg)
 		model_expect(machine_nr_yields() <= 10, "the kernel hears of many yields");
 }
 
-/* Who ran, in order. */
+/* The threads that ran, in order. */
 static char turns[8];
 static size_t nr_turns;
 static const char *order; /* as it is to be */
@@ -412,7 +412,7 @@ static void helps(void *name)
 	takes_turn(name);
 }
 
-/* What the gate's exit does. */
+/* As the gate's exit does. */
 static void obey_attention(void)
 {
 	if (wf_fetch_and(&wf_self()->attention, ~WF_ATT_RESCHED) & WF_ATT_RESCHED)

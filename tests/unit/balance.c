@@ -13,7 +13,7 @@
 static struct wf_worker workers[WORKERS];
 static struct wf_kthread kthreads[WORKERS];
 static struct wf_thread threads[THREADS];
-/* Whose turn is when, on each; the first one runs. */
+/* The times of the threads on each; the first one runs. */
 static uint32_t queue[WORKERS][THREADS], length[WORKERS], slices[THREADS];
 
 static void set_up(uint32_t nr_workers)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the tests of the gate share: the libc of this process as a module, and a clock. */
+/* Shared by the tests of the gate: the libc of this process as a module, and a clock. */
 #ifndef TESTS_UNIT_GATE_H
 #define TESTS_UNIT_GATE_H
 

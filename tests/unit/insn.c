@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 
-/* What libc has few or none of. */
+/* Instructions of which libc has few or none. */
 static const struct row {
 	const char *name;
 	uint8_t code[15];

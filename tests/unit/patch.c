@@ -2,12 +2,12 @@
 /*
  * The patcher, on the libc that runs this test.
  *
- * What patches runs in a child: a mistake would take the harness down with it.
+ * A test that patches runs in a child: a mistake would take the harness down with it.
  */
 
 /*
  * The files under test are part of this one, with an entry of the test's own, as small as it can
- * be: make the system call and go back. What it leaves below the red zone does not survive a child
+ * be: make the system call and go back. Its traces below the red zone do not survive a child
  * on the same stack or on a new one, so clone, clone3 and vfork must not come here.
  */
 #define wf_arch_gate_entry test_gate_entry
@@ -190,7 +190,7 @@ TEST(no_page_is_writable_and_executable)
 	CHECK_EQ(in_child(patch_and_count_maps), 0);
 }
 
-/* What a module leaves behind when it is closed serves the next, and says nothing any more. */
+/* The trampolines of a module that was closed serve the next, and say nothing any more. */
 static int the_room_of_a_module_that_is_gone(void)
 {
 	struct dl_phdr_info m = libc_module();

@@ -163,7 +163,7 @@ static void put_code(size_t at, const char *code, size_t len)
 	memcpy(module_code + at, code, len);
 }
 
-/* What is found in piece, of len bytes, with other at from it, which nobody decodes. */
+/* The sites in piece, of len bytes, with other at from it, which nobody decodes. */
 static void find_in(const char *piece, size_t len, struct wf_gate_counts *c, struct wf_site *out)
 {
 	ElfW(Phdr) ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = MODULE_BYTES };
@@ -303,7 +303,7 @@ TEST(a_window_is_the_smallest_that_is_long_enough)
 	}
 }
 
-/* What the first takes behind it the second cannot have. */
+/* The second cannot have what the first takes behind it. */
 TEST(windows_lie_apart)
 {
 	struct wf_gate_counts c = { 0 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What Perl programs do with threads and processes: `perl_cases.pl CASE`, `--list`.
+# Perl programs with threads and processes: `perl_cases.pl CASE`, `--list`.
 # Run by ../perl.py. A case dies when something is wrong; its last line on stdout is `ok CASE`.
 
 use strict;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What Ruby programs do with threads, one case per process: `ruby_cases.rb CASE`, `--list`.
+# Ruby programs with threads, one case per process: `ruby_cases.rb CASE`, `--list`.
 # Run by ../ruby.py. A case raises when something is wrong; its last line on stdout is `ok CASE`.
 
 require "etc"
