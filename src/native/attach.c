@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What runs the threads of this process, as programs ask it; see weft/weft.h.
+ * Whether weft runs the threads of this process, as programs ask it; see weft/weft.h.
  */
 #include "gate/attach.h"
 #include "native/face.h"

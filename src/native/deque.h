@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who calls a task: the deque of one thread, and what its joiner and whoever has stolen it agree by.
+ * The deque of one thread's tasks, and the word by which the joiner of a task and its thief agree who calls it.
  *
  * Called by: task.c, in the program's code. No libc, so that tests/model can play it.
  *
@@ -105,7 +105,7 @@ WF_INLINE bool wf_deque_has_any(const struct wf_deque *d)
 }
 
 /*
- * Whoever forks pushes, then reads calls; one of the crew that is about to sleep stores calls, has all processors pass a
+ * The thread that forks pushes, then reads calls; one of the crew that is about to sleep stores calls, has all processors pass a
  * barrier, then looks at the deques. One of the two sees the other, and the push needs no fence. True: it may sleep.
  */
 WF_INLINE bool wf_deque_may_sleep(uint32_t *calls, void (*barrier)(void), bool (*is_any)(void))
@@ -119,7 +119,7 @@ WF_INLINE bool wf_deque_may_sleep(uint32_t *calls, void (*barrier)(void), bool (
 void wf_deque_grow(struct wf_deque *d, struct wf_ring *ring);
 
 /*
- * The word of a task that is not in its owner's deque any more: it was stolen. Whoever has it, and the joiner, each change it
+ * The word of a task that is not in its owner's deque any more: it was stolen. The thief and the joiner each change it
  * once; the second one knows then what the first one was.
  */
 #define WF_JOIN_FORKED 1ull

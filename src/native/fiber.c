@@ -3,14 +3,14 @@
  * Fibers: further stacks of a thread; see weft/fiber.h for the rules and native/fiber.h for the states.
  *
  * All of it is the program's code, and nothing here knows of the scheduler: a fiber is a stack and the registers on it, and the
- * thread is what is preempted, parked and moved. Who leaves does everything for the one that goes on, and goes there as the
+ * thread is what is preempted, parked and moved. The one that leaves does everything for the one that goes on, and goes there as the
  * last thing, so that both return straight into the program.
  *
  * Invariant: home->current is RUNNING, and no other fiber of the thread is. Between the store to it and the switch the
  * thread is still on the other one's stack: a handler that runs then finds a fiber that is about to run, which is why none may
  * resume, yield or transfer. sp of whoever is not RUNNING is a frame of wf_arch_fiber_switch() or wf_arch_make_fiber().
  *
- * Considered and refused: a fiber that another thread may go on with. What the compiler knows of thread-local variables,
+ * Considered and refused: a fiber that another thread may go on with. The compiler's knowledge of thread-local variables,
  * errno and locks would be another thread's after a call that looks like any other.
  */
 #include "native/fiber.h"
@@ -390,7 +390,7 @@ WF_FACE void *weft_fiber_transfer(weft_fiber *f, void *value)
 	return go(home, self, f, value, true);
 }
 
-/* Who goes on when self is done. */
+/* The fiber that goes on when self is done. */
 WF_FACE_CODE static struct weft_fiber *next_after(struct wf_fiber_home *home,
 						  struct weft_fiber *self)
 {
@@ -431,7 +431,7 @@ _Unwind_Reason_Code wf_arch_fiber_personality(int version, _Unwind_Action action
 					      struct _Unwind_Context *context);
 
 /*
- * What fn does not catch ends here. Only a thread that ends, by pthread_exit() or cancellation, unwinds through: nothing is left of
+ * An exception that fn does not catch ends here. Only a thread that ends, by pthread_exit() or cancellation, unwinds through: nothing is left of
  * the fiber then, and what is unwound next is the frames of its parent, on that one's stack.
  */
 WF_FACE_CODE _Unwind_Reason_Code wf_arch_fiber_personality(int version, _Unwind_Action actions,

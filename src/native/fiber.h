@@ -35,7 +35,7 @@ enum wf_fiber_state {
 	WF_FIBER_DONE,
 };
 
-/* What the C++ runtime keeps for each thread, by the ABI that all compilers follow: exceptions that are being handled. */
+/* The C++ runtime's state of a thread, by the ABI that all compilers follow: exceptions that are being handled. */
 struct wf_fiber_cxx {
 	void *caught;
 	unsigned uncaught;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What libc and the modules keep of a thread; see fresh.h.
+ * The state that libc and the modules keep of a thread; see fresh.h.
  *
  * Whether destructors of thread-local objects are registered, and whether a key was ever set, libc keeps in a word each, in its
  * own thread-local block and in its structure of the thread. Where they are is no one's business, so a probe thread finds out:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What libc and the program's modules keep of a thread, for a shell whose next function is to find a new one.
+ * The state that libc and the program's modules keep of a thread, for a shell whose next function is to find a new one.
  *
  * Called by: thread.c, in the program's code. Invariant: what is not known for certain makes a thread end for real, so that libc
  * does what there is to be done: destructors, key values, a resolver's state.

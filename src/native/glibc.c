@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What only glibc has; see glibc.h. The program's code. */
+/* Names that only glibc has; see glibc.h. The program's code. */
 #include "native/glibc.h"
 #include "native/face.h"
 

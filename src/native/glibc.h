@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What only glibc has. A preload reaches the programs of another libc, too, whose loader refuses a library with names that it
+ * Names that only glibc has. A preload reaches the programs of another libc, too, whose loader refuses a library with names that it
  * does not find; nothing here is called there, so the names are bound weakly.
  *
  * Included by: every file of native/ that uses one of them, or macros of libc's headers that do.

@@ -168,7 +168,7 @@ void wf_scopes_leave_all(const char *name)
 	sc->base_once = 0;
 }
 
-/* What hangs together by its check stays as it is. */
+/* The fields that its check covers stay as they are. */
 void wf_scopes_renew(weft_scope *user, const char *name)
 {
 	struct wf_scope *s = (struct wf_scope *)user;
@@ -178,7 +178,7 @@ void wf_scopes_renew(weft_scope *user, const char *name)
 	wf_store_relaxed(&s->state, 0u);
 }
 
-/* Who has cancelled it since has told the thread, as any other time. */
+/* A canceller has told the thread since, as any other time. */
 void wf_scopes_enter(weft_scope *user)
 {
 	struct wf_scopes *sc = &own;
@@ -269,7 +269,7 @@ WF_FACE void weft_scope_shield(weft_scope *s, weft_time deadline, const char *na
 	open_scope(s, deadline, name, WF_SCOPE_SHIELD);
 }
 
-/* What is not one more store: inner ones that were left open, groups, and what the close is to report. */
+/* All that takes more than one store: inner ones that were left open, groups, and a result that the close is to report. */
 static WF_NOINLINE WF_FACE_CODE int close_rarely(struct wf_scopes *sc, struct wf_scope *s)
 {
 	struct wf_scope *at = sc->top;
@@ -285,7 +285,7 @@ static WF_NOINLINE WF_FACE_CODE int close_rarely(struct wf_scopes *sc, struct wf
 		sc->until = s->outer ? s->outer->until : WF_NEVER;
 		s->owner = NULL;
 	}
-	/* What a shield has kept out counts from now on. */
+	/* An end that a shield has kept out counts from now on. */
 	wf_store_relaxed(&sc->is_told, 1u);
 	state = wf_load_relaxed(&s->state);
 	if (!(state & WF_SCOPE_HAS_ENDED))

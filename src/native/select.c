@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Select, as programs call it; see weft/select.h. What knows of descriptors is here.
+ * Select, as programs call it; see weft/select.h. The part that knows of descriptors is here.
  *
  * The kernel says which of them are ready; as in linux/pollwait.c, all that is ours is when to ask again. A thread of weft's puts
  * a waiter on each, beside its nodes at the channels, and parks once: arm, look, then sleep. Any other kernel thread sleeps in

@@ -187,7 +187,7 @@ bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thr
 
 /*
  * One that nobody waits for keeps its stack until somebody joins, and may be told to end then: to wake it up for that costs more
- * than to end now. Who is about to join may not be seen yet.
+ * than to end now. A thread that is about to join may not be seen yet.
  */
 static bool has_room(struct weft_thread *t)
 {
@@ -231,7 +231,7 @@ enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t)
 	return ret;
 }
 
-/* What a dump and the search for circles know as a join. */
+/* A dump and the search for circles know this as a join. */
 static uint64_t shown_word(const struct weft_thread *t)
 {
 	const struct wf_thread *core = wf_load_acquire(&t->core);

@@ -3,8 +3,8 @@
  * Stacks for fibers; see stackpool.h.
  *
  * Several are mapped at once and lie side by side, so that the kernel has one mapping for all: with guard regions (Linux 6.13) a
- * process can have 100,000 fibers at default limits, without them the 32,000 that vm.max_map_count allows. What a thread
- * does not keep is unmapped: so much and no more is left of a crowd of fibers that has gone.
+ * process can have 100,000 fibers at default limits, without them the 32,000 that vm.max_map_count allows. Stacks that a thread
+ * does not keep are unmapped: so much and no more is left of a crowd of fibers that has gone.
  */
 #include "native/stackpool.h"
 #include "base/atomic.h"

@@ -35,7 +35,7 @@ WF_INLINE size_t wf_stackpool_bytes(unsigned class)
 	return (size_t)1 << (class + WF_STACKPOOL_MIN_SHIFT);
 }
 
-/* The low end of a stack, or NULL. What is in it is unspecified. */
+/* The low end of a stack, or NULL. Its contents are unspecified. */
 char *wf_stackpool_get(struct wf_stackpool *p, unsigned class);
 /* p: NULL, or where to keep it. */
 void wf_stackpool_put(struct wf_stackpool *p, unsigned class, char *low);

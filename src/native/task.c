@@ -9,7 +9,7 @@
  * program (a sanitizer, valgrind) sees what it does when it is attached.
  *
  * Invariant (nobody is called too often, or never): crew.calls is set while somebody may be called and nobody is on the way.
- * Whoever clears it has called one or found nobody to call; who was called sets it when it has found a task, or before
+ * The one that clears it has called one or found nobody to call; the one that was called sets it when it has a task, or before
  * it sleeps. Before it sleeps it looks at all deques, with a barrier on all processors between the two: so either the one
  * who forks sees crew.calls, or the look finds what was forked. The forking side pays no fence for that.
  */

@@ -22,7 +22,7 @@ struct wf_taskdeque {
 	bool is_crew;              /* (o) that one is of the crew */
 };
 
-/* What a weft_task holds; as in weft/task.h. */
+/* The contents of a weft_task; as in weft/task.h. */
 struct wf_task {
 	void (*fn)(void *);
 	void *arg;

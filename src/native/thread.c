@@ -122,7 +122,7 @@ static WF_FACE_CODE void name_self(const char *name)
 	errno = kept;
 }
 
-/* What may be refused. */
+/* Settings that may be refused. */
 static WF_FACE_CODE int begin(const struct weft_thread *t)
 {
 	const int kept = errno;
@@ -198,7 +198,7 @@ static WF_FACE_CODE bool goes_on(struct weft_thread *t)
 	return true;
 }
 
-/* Whoever cancels the thread stores that first, and looks for the scope then: one of us sees the other. */
+/* The canceller of the thread stores that first, and looks for the scope then: one of us sees the other. */
 static WF_FACE_CODE void open_root(struct weft_thread *t, weft_scope *root)
 {
 	weft_scope_open(root, WEFT_NEVER, t->name[0] ? t->name : NULL);
@@ -386,7 +386,7 @@ WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_o
 		return ret;
 	shell_class = find_class(&o);
 	self = wf_face_enter();
-	/* What may be refused is asked of a new thread. */
+	/* A setting that may be refused is asked of a new thread. */
 	if (self && shell_class >= 0 && !o.nice && !(o.flags & WEFT_THREAD_BOUND))
 		t = wf_shell_take(self, shell_class);
 	if (!t)
@@ -402,7 +402,7 @@ WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_o
 
 /* --- join --- */
 
-/* What libc does at the end of a thread may take its time, too: destructors are the program's. */
+/* Libc's work at the end of a thread may take its time, too: destructors are the program's. */
 static WF_FACE_CODE int wait_for_libc(pthread_t thread, weft_time until)
 {
 	const struct timespec ts = { until / WF_SEC, until % WF_SEC };

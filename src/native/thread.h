@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a handle of weft/thread.h stands for: a pthread of ours, which may run one function after another.
+ * The object behind a handle of weft/thread.h: a pthread of ours, which may run one function after another.
  *
  * The object is reused, and never given back to the system; so that an old handle is known for one, a handle is the object's
  * address with the lowest bits of a count of its uses.
@@ -28,7 +28,7 @@ enum wf_thread_use {
 
 #define WF_USES 64 /* that a handle tells apart */
 
-/* What a resting shell is to do. */
+/* The orders for a resting shell. */
 enum wf_thread_order {
 	WF_ORDER_NONE,
 	WF_ORDER_RUN,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the functions that wait share. */
+/* Shared by the functions that wait. */
 #ifndef WF_NATIVE_WAIT_H
 #define WF_NATIVE_WAIT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the sanitizers and valgrind are told; see watched.h. */
+/* Telling the sanitizers and valgrind; see watched.h. */
 #include "native/watched.h"
 
 void __asan_unpoison_memory_region(void const volatile *at, size_t bytes) WF_WEAK;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the sanitizers and valgrind are told where the program is watched by them and the library is not.
+ * Telling the sanitizers and valgrind where the program is watched by them and the library is not.
  *
  * Called by: fiber.c, task.c, crew.c, and event.c, chan.c and select.c, in the program's code. base/san.h is for the runtime's own builds; a program that is
  * compiled with -fsanitize links the library as it is, which finds the sanitizer's functions by their names: weak ones, so
  * that all other programs need none.
  *
  * Invariant: each switch is announced just before it (wf_watched_leave) and just after it on the other side
- * (wf_watched_arrive). What one fiber of a thread did has happened before what the next one does.
+ * (wf_watched_arrive). All that one fiber of a thread did has happened before what the next one does.
  */
 #ifndef WF_NATIVE_WATCHED_H
 #define WF_NATIVE_WATCHED_H
@@ -35,8 +35,8 @@ WF_FACE_CODE void wf_watched_leave(struct wf_watched *self, const struct wf_watc
 WF_FACE_CODE void wf_watched_arrive(struct wf_watched *self, bool is_first);
 
 /*
- * What was done before a task is given away is seen by who runs it, and the other way round at its end. What was done before a
- * channel or an event was used is seen by who uses it afterwards.
+ * The thread that runs a task sees all that was done before it was given away, and the other way round at its end. The next
+ * user of a channel or an event sees all that was done before its use.
  */
 extern bool wf_watched_by_threads; /* (p) before the program begins */
 WF_FACE_CODE void wf_watched_tell_release(void *at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a scope has ended, in words. */
+/* The call that a scope has ended, in words. */
 #ifndef WF_NATIVE_WHY_H
 #define WF_NATIVE_WHY_H
 
