@@ -99,7 +99,7 @@ long long wf_models_calls_count(pid_t server, int cpu, pid_t until, void (*go)(v
 /* models_show.c, models_svg.c */
 void wf_models_show_table(const struct wf_models *m);
 void wf_models_show_json(const struct wf_models *m);
-/* What the server and the load run on, and how long, in words. */
+/* The processors of the server and the load, and how long, in words. */
 void wf_models_describe(const struct wf_models *m, char *out, size_t bytes);
 void wf_models_svg_write(const struct wf_models *m, FILE *out);
 

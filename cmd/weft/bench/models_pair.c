@@ -148,7 +148,7 @@ static bool start_load(const struct wf_models *m, struct wf_models_row *row, str
 	return p->load > 0 || wrong(row, "fork: %s", strerror(errno));
 }
 
-/* What the server said on stderr, if anything: the best reason there is. */
+/* The server's words on stderr, if any: the best reason there is. */
 static bool complaint(const struct pair *p, char *out, size_t bytes)
 {
 	ssize_t n = read(p->complaint_fd, out, bytes - 1);

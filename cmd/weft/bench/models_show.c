@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `weft bench io-models` prints: the table and the JSON document. Called by: bench.c, models_svg.c. */
+/* The output of `weft bench io-models`: the table and the JSON document. Called by: bench.c, models_svg.c. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void wf_models_describe(const struct wf_models *m, char *out, size_t bytes)
 		 m->size_bytes, m->nr_rounds, m->nr_rounds == 1 ? "" : "s", m->seconds);
 }
 
-/* What blocking threads on NPTL reach with as many connections, or NAN. */
+/* The figure of blocking threads on NPTL with as many connections, or NAN. */
 static double baseline(const struct wf_models *m, int connections)
 {
 	for (int i = 0; i < m->nr_rows; i++) {

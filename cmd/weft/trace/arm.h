@@ -3,7 +3,7 @@
  * `weft trace --arm`: a running program begins to record, or stops.
  *
  * Used by: trace.c. Invariant: one word is written into the program, where its own description says that it looks for it,
- * and by the same right by which it is read. What it does about that is its own affair.
+ * and by the same right by which it is read. The program's answer is its own affair.
  */
 #ifndef WF_TRACE_ARM_H
 #define WF_TRACE_ARM_H

@@ -401,7 +401,7 @@ static void count(struct writer *w, enum counter c, int64_t ns, uint64_t value, 
 		write_counter(w, c, ns, value);
 }
 
-/* What was noted until then. */
+/* The figures that were noted until then. */
 static void write_memory(struct writer *w, int64_t until)
 {
 	const struct wf_take *k = w->take;
@@ -577,7 +577,7 @@ bool wf_trace_perfetto(FILE *out, const struct wf_take *k)
 		write_track(&w, *tids);
 	write_counter_tracks(&w);
 	wf_story_tell(s, write_item, &w);
-	/* What changed so shortly before the end that it was not written yet. */
+	/* Changes so shortly before the end that they were not written yet. */
 	count(&w, COUNTER_READY, w.last.ns, w.last.nr_ready, 0);
 	count(&w, COUNTER_RUNNING, w.last.ns, w.last.nr_running, 0);
 	write_memory(&w, INT64_MAX);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the events mean: who had which worker when, who woke whom, who waited for what.
+ * The meaning of the events: who had which worker when, who woke whom, who waited for what.
  *
  * Used by: perfetto.c, json.c. Invariants of what is told, whatever the events are: times never go back; on each lane the
  * thread that leaves is the one that came last; a thread is on one lane at most; of a thread, what began last ends first, and

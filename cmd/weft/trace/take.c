@@ -59,7 +59,7 @@ static uint64_t rate_between(uint64_t c0, int64_t n0, uint64_t c1, int64_t n1)
 	return rate > (20ull << RATE_BITS) || rate < (1ull << RATE_BITS) / 50 ? 0 : (uint64_t)rate;
 }
 
-/* What this machine's own clocks say: right to a ten thousandth, and who lives in another time namespace has no other. */
+/* By this machine's own clocks: right to a ten thousandth, and a process in another time namespace has no other. */
 static uint64_t rate_here(void)
 {
 	const struct timespec pause = { .tv_nsec = PROBE_NS };

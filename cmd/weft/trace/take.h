@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What was recorded, taken out of a process or a core: events by time, and what is needed to understand them.
+ * The recording, taken out of a process or a core: events by time, and what is needed to understand them.
  *
  * Used by: all of this folder. Invariant: the target is only read, and never stopped.
  */
@@ -17,7 +17,7 @@ struct wf_take_name {
 	char text[96]; /* clean */
 };
 
-/* What a process had in memory at a moment. */
+/* The memory of a process at a moment. */
 struct wf_take_memory {
 	int64_t ns; /* CLOCK_BOOTTIME */
 	uint64_t bytes;
@@ -42,13 +42,13 @@ struct wf_take {
 
 /* False and t->error: the program keeps no events, or none can be had. Release with wf_take_done() in any case. */
 bool wf_take_begin(struct wf_take *k, const struct wf_layout *l, struct wf_target *t);
-/* What was written since the last look. False: out of memory. */
+/* The events that were written since the last look. False: out of memory. */
 bool wf_take_look(struct wf_take *k);
 /* All of what was there before: what comes from now on is of interest. */
 void wf_take_forget(struct wf_take *k);
 /* How much memory it has now; of a core nothing is noted. */
 void wf_take_note_memory(struct wf_take *k);
-/* Who is who at this moment; may be asked again. */
+/* The threads and their names at this moment; may be asked again. */
 void wf_take_names(struct wf_take *k);
 /*
  * Sorts, and cuts off what is older than last_ns, and what is older than the oldest event of a kernel thread that has

@@ -2,7 +2,7 @@
 /*
  * Waiting for something to happen; see when.h.
  *
- * Invariant: the program is not stopped and nothing is written to it. What is kept is a second copy of the rings, taken as
+ * Invariant: the program is not stopped and nothing is written to it. A second copy of the rings is kept, taken as
  * soon as the look is over that found it: a ring that holds less than some looks loses what led to it, and says so.
  */
 #include "trace/when.h"
