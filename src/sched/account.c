@@ -38,7 +38,7 @@ void wf_account_begin(struct wf_kthread *k)
 	k->cpu_began = wf_now();
 }
 
-/* What k's clock shows beyond all that was charged goes to t. */
+/* The time on k's clock beyond all that was charged goes to t. */
 static void charge_by_clock(struct wf_kthread *k, struct wf_thread *t)
 {
 	int64_t read = kthread_cpu_ns(k), ns = read - k->cpu_read - k->cpu_charged;
@@ -70,7 +70,7 @@ void wf_account_leave(struct wf_kthread *k, struct wf_thread *t)
 	}
 }
 
-/* What t used that is not charged to it yet, on k, which may switch at any moment. */
+/* The time of t that is not charged to it yet, on k, which may switch at any moment. */
 static int64_t uncharged(const struct wf_kthread *k)
 {
 	const struct wf_worker *w = wf_load_relaxed(&k->worker);
@@ -111,7 +111,7 @@ void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self)
 		wf_store_relaxed(&k->cpu_began, (int64_t)0);
 }
 
-/* What will be charged for all of its run is taken off beforehand. */
+/* The time that will be charged for all of its run is taken off beforehand. */
 void wf_account_restart(struct wf_thread *self)
 {
 	wf_store_relaxed(&self->run_ns, -WF_MAX(uncharged(wf_own_kthread()), 0));

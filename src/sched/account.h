@@ -17,7 +17,7 @@ void wf_account_bind(struct wf_kthread *k, struct wf_thread *self);
 void wf_account_unbind(struct wf_kthread *k, struct wf_thread *self);
 /* The running thread is another one from now on, although it has not been left: it has used nothing. Not where it is bound. */
 void wf_account_restart(struct wf_thread *self);
-/* What t has used; exact from the first call on. */
+/* The time that t has used; exact from the first call on. */
 int64_t wf_account_cpu_ns(struct wf_thread *t);
 
 #endif

@@ -2,15 +2,15 @@
 /*
  * Direct waits; see direct.h.
  *
- * Who waits directly sleeps on no queue and in no poller, but must be found like a sleeper. The word kthread.direct
- * goes from NONE to WAITS and back by its own thread; who needs the worker makes it ENDS or SEARCH, and kicks.
+ * A direct waiter sleeps on no queue and in no poller, but must be found like a sleeper. The word kthread.direct
+ * goes from NONE to WAITS and back by its own thread; one that needs the worker makes it ENDS or SEARCH, and kicks.
  *
- * Invariant (no lost work, as in idle.c): who begins stores WAITS, raises nr_direct, fences, then looks at every
+ * Invariant (no lost work, as in idle.c): the waiter stores WAITS, raises nr_direct, fences, then looks at every
  * queue and whether somebody sleeps in the poller or need not. A submitter pushes, fences, then reads nr_idle and
- * nr_direct. The last sleeper to leave the poller lowers nr_idle, and whose thread parks has counted it among the
+ * nr_direct. The last sleeper to leave the poller lowers nr_idle, and a worker whose thread parks has counted it among the
  * waiters or stored its deadline in the wheel; before that worker runs another thread, or rests, it reads nr_direct,
- * and whether the poller is needed. One of the two sees the other. Who calls wake() has taken the token of nr_searching
- * before it saw a sleeper, so if that one has gone since, it or who begins sees the token.
+ * and whether the poller is needed. One of the two sees the other. A caller of wake() has taken the token of nr_searching
+ * before it saw a sleeper, so if that one has gone since, it or the waiter that begins sees the token.
  *
  * Timers: a direct wait beside nobody in the poller ends well before the first one, and its thread parks as usual then.
  */

@@ -13,7 +13,7 @@
 #include "sched/runtime.h"
 #include "sched/worker.h"
 
-/* What kthread.direct says. */
+/* The values of kthread.direct. */
 enum wf_direct {
 	WF_DIRECT_NONE,
 	WF_DIRECT_WAITS,
@@ -33,7 +33,7 @@ void wf_direct_end(void);
 
 /* End one direct wait, and pass on the token that the caller holds. False: there is none. */
 bool wf_direct_wake(void);
-/* What follows, where somebody waits directly. */
+/* The slow part of wf_direct_see_to_poller(), where somebody waits directly. */
 void wf_direct_replace(void);
 /*
  * The caller will not sleep in the poller soon, though it may have been the last one there, or its thread parks: if somebody

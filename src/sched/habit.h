@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the scheduler has learnt: small numbers that rise when a thing was seen again and fall when it was not.
+ * Habits, which the scheduler has learnt: small numbers that rise when a thing was seen again and fall when it was not.
  *
  * Each habit is a row. Its number lies with what it is about: a thread, a worker, a lock. Nothing but speed rests on any of
  * them, and a wrong guess costs what its row says, at most.
@@ -66,7 +66,7 @@ static const struct wf_habit_row wf_habits[] = {
 #undef WF_HABIT
 };
 
-/* What the number is after it was seen once more, so many times at once. */
+/* The number after it was seen once more, so many times at once. */
 WF_INLINE unsigned wf_habit_rise(enum wf_habit h, unsigned now, unsigned times)
 {
 	return WF_MIN(now + times * wf_habits[h].gain, (unsigned)wf_habits[h].most);

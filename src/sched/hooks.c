@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What hooks do that nobody has handed in; see hooks.h. */
+/* Hooks that nobody has handed in, which do nothing; see hooks.h. */
 #include "sched/hooks.h"
 #include "sched/thread.h"
 

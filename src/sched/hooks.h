@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the scheduler asks of those above it, which it does not include: they hand this table in at start (runtime.h).
+ * The scheduler's questions to those above it, which it does not include: they hand this table in at start (runtime.h).
  *
  * A hook that is NULL does nothing: a runtime without the gate needs none of them.
  */

@@ -131,7 +131,7 @@ void wf_idle_wake(void)
 			wf_kick(wf_rt.door);
 			return;
 		}
-		/* Whoever submitted work while we held the token relied on us, and may have slept since. */
+		/* A submitter of work while we held the token relied on us, and may have slept since. */
 		if (look_around(NULL) == HAUL_NOTHING || (w && !wf_load_seq_cst(&wf_rt.nr_idle)))
 			return;
 	}

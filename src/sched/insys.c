@@ -5,8 +5,8 @@
  * The word insys decides between us and the monitor: our 1 -> 0 at return and its 1 -> 2 are both CAS, so exactly one
  * of them keeps the worker.
  *
- * Who has handed its worker on is not disturbed for that worker's sake any more: a waiter for a futex that the kernel has
- * moved to another one would, interrupted, wait for the first again. Who wants the CPU counts itself, looks whether k has
+ * A kernel thread that has handed its worker on is not disturbed for that worker's sake any more: a waiter for a futex that the kernel has
+ * moved to another one would, interrupted, wait for the first again. A kicker for the CPU's sake counts itself, looks whether k has
  * the worker still, kicks only then, and counts itself out; k gives the worker away, then waits until nobody is counted,
  * and after that until no kick is on its way. Both in sequential order: either k is seen without the worker, or it sees who
  * is about to kick it. Nobody takes back what another one has begun.

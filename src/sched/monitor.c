@@ -264,7 +264,7 @@ static int64_t with_kernel_tick(int64_t at, int64_t slice)
 }
 
 /*
- * Some worker looks for events between its threads, more often than we do. What we find instead comes through an inbox, and
+ * Some worker looks for events between its threads, more often than we do. A thread that we find instead comes through an inbox, and
  * with a further look at whether its worker goes on. It also takes back a wake() that found nobody, as that one's event is in
  * the same set. Should it poll no more, it did so long ago at our next look, and we poll.
  */
@@ -290,7 +290,7 @@ static int64_t next_look(const struct look *l)
 		return l->now + WF_MIN(RETAKE_TICK_NS, l->slice);
 	if (l->has_calls || (!wf_load_seq_cst(&wf_rt.nr_idle) && wf_rt.io->has_waiters()))
 		longest = BUSY_TICK_NS;
-	/* Whoever comes to wait is not to wait longer because nobody did until then. */
+	/* A thread that comes to wait is not to wait longer because nobody did until then. */
 	longest = WF_MIN(longest, l->slice);
 	return with_kernel_tick(WF_MIN(l->due + longest, next_end(l)), l->slice);
 }

@@ -268,7 +268,7 @@ static bool is_due(const struct wf_worker *w, bool is_alone, uint64_t before, ui
 }
 
 /*
- * Who yields in a loop waits for somebody, and so do all on a worker that do nothing but yield to one another. If that one
+ * A thread that yields in a loop waits for somebody, and so do all on a worker that do nothing but yield to one another. If that one
  * is on another worker whose kernel thread waits for a CPU, it may be ours that it waits for: other programs, or fewer CPUs
  * than workers. While all workers do nothing else they have their CPUs, and to give ours away would be to wait for it.
  */
@@ -310,7 +310,7 @@ static void let_others_run(enum wf_prev_action action)
 	} else if (action == WF_PREV_YIELD) {
 		yield_to_kernel(w, false);
 	}
-	/* Who yields is told to by itself, and has to keep nobody waiting: it only goes on when a slice begins. */
+	/* A yield is the thread's own wish, and need keep nobody waiting: it only goes on when a slice begins. */
 	if ((action != WF_PREV_YIELD || k->cur->slice_left <= 0) && wf_worker_keeps(w, k->cur))
 		return;
 	WF_TRACE(k, WF_EV_YIELD, 0, 0);

@@ -44,7 +44,7 @@ bool wf_unpark(struct wf_thread *t, enum wf_reason reason);
 bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *w);
 
 /*
- * A call that can wait found what it wanted. Who always does, since its peer answers at once, never parks: after a
+ * A call that can wait found what it wanted. One that always does, since its peer answers at once, never parks: after a
  * while it is to let others run, at the gate's exit. Nor does it see what comes for others: it looks now and then.
  */
 void wf_found_ready(void);

@@ -35,7 +35,7 @@ WF_INLINE unsigned wf_peer_learn(unsigned before, bool is_here)
 		       : wf_habit_fall(WF_HABIT_PEER_HERE, before);
 }
 
-/* It went to fd. Who sends to one after the other serves many, and has no peer. */
+/* It went to fd. A thread that sends to one after the other serves many, and has no peer. */
 WF_INLINE void wf_peer_after_send(struct wf_kthread *k, int fd)
 {
 	struct wf_worker *w = wf_load_relaxed(&k->worker);

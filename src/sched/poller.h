@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who waits for descriptors while every worker computes.
+ * The guest that waits for descriptors while every worker computes.
  *
  * Called by: monitor.c.
  *

@@ -133,7 +133,7 @@ static void preempt(struct wf_kthread *k, struct wf_ucontext *uc)
 	wf_runq_end_handoff(&k->worker->rq);
 	t->sp = wf_arch_make_resume(area->stack + sizeof(area->stack), resume, area, area->uc);
 	(void)wf_fetch_and(&t->attention, ~WF_ATT_RESCHED); /* it does give way */
-	/* Who reads from outside may stop us anywhere: from here on the frame at sp counts. */
+	/* A reader from outside may stop us anywhere: from here on the frame at sp counts. */
 	wf_store_release(&t->is_preempted, true);
 	(void)sys_sigprocmask(SIG_SETMASK, &mask, NULL); /* who runs next is open to kicks */
 	wf_worker_switch_last(k, wf_balance_leave(k, WF_PREV_PREEMPT));

@@ -33,7 +33,7 @@ void wf_record_give(struct wf_kthread *k)
 
 static void give_all(void)
 {
-	/* Who has added itself to the list before is seen in it; who does later sees that events are kept. */
+	/* One that has added itself to the list before is seen in it; one that does later sees that events are kept. */
 	wf_spin_lock(&wf_rt.lock);
 	wf_spin_unlock(&wf_rt.lock);
 	for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {

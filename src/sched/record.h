@@ -17,7 +17,7 @@
 void wf_record_give(struct wf_kthread *k);
 void wf_record_unmap(struct wf_trace_ring *rings);
 
-/* What wf_trace.asked says, if it says something. By the monitor. */
+/* The demand in wf_trace.asked, if there is one, is done. By the monitor. */
 void wf_record_look(void);
 
 #endif

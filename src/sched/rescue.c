@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is done where there are too few kernel threads; see rescue.h. */
+/* The way on where there are too few kernel threads; see rescue.h. */
 #include "sched/rescue.h"
 #include "sched/insys.h"
 #include "sched/monitor.h"
@@ -15,12 +15,12 @@ void wf_rescue_note(long error)
 	int32_t none = 0;
 
 	(void)wf_cas(&wf_rt.refusal, &none, (int32_t)error);
-	/* Who tries again is the monitor, as long as there is work. */
+	/* The monitor tries again, as long as there is work. */
 	wf_monitor_arm();
 }
 
 /*
- * Whose call on k may be ended, or NULL. Seen from outside: a guess, which may be late. To end another call of that thread
+ * The thread whose call on k may be ended, or NULL. Seen from outside: a guess, which may be late. To end another call of that thread
  * costs that call, which is made again.
  */
 static struct wf_thread *may_be_ended(const struct wf_kthread *k)

@@ -16,7 +16,7 @@
  * were queued there.
  *
  * Invariant: work is queued, or somebody waits for a descriptor, and no worker has a carrier: then the monitor stays armed.
- * Who leaves a worker vacant arms it once that is to be seen; it disarms, then looks for that. Each of its looks tries to
+ * A kernel thread that leaves a worker vacant arms it once that is to be seen; it disarms, then looks for that. Each of its looks tries to
  * make a carrier for what is queued, and else ends a call, each time of the next kernel thread. A call that ends by itself, of whatever kind,
  * finds the worker vacant and goes on with what is queued. Where no call can be ended, signals are at least told to who
  * is in one, as one may end the process.

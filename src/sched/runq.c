@@ -50,7 +50,7 @@ static struct wf_thread *take_from(struct wf_level *l)
 }
 
 /*
- * What a time costs, with 16 bits of fraction: the inverse of the kernel's weights, 1.25 times as much for each step of
+ * The cost of a time, with 16 bits of fraction: the inverse of the kernel's weights, 1.25 times as much for each step of
  * nice.
  */
 #define COST(weight) ((1u << 16) * 1024u / (weight))

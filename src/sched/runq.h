@@ -5,7 +5,7 @@
  * The virtual time of a thread advances while it runs, by its weight: who has run least runs next, as with the kernel's
  * fair scheduler, but to the slot of a wheel and not exactly. So all that run in short turns go round together, whatever
  * their number, and a thread that computes for a whole slice comes again when the others have had as much.
- * Who has waited longer than it has run is not owed the time: it comes at once, and goes on from there.
+ * A thread that has waited longer than it has run is not owed the time: it comes at once, and goes on from there.
  *
  * Invariant: a thread is in at most one queue, and whoever takes it off owns it. All fields under the lock;
  * nr may be read without it as a hint. No thread is in a slot before now, and none of the far blocks is near.
@@ -66,14 +66,14 @@ struct wf_thread *wf_runq_pop(struct wf_runq *q, bool *out_new_slice);
 /* The running thread did not give way in time: the thread that it woke last waits like all others. */
 void wf_runq_end_handoff(struct wf_runq *q);
 
-/* What a thief may take besides ordinary threads. */
+/* Threads that a thief may take besides ordinary ones. */
 enum wf_greed {
 	WF_GREED_NONE, /* leave the hand-off slot, and threads that gather at a lock with all behind them */
 	WF_GREED_HANDOFF, /* take the hand-off slot if nothing else is there */
 	WF_GREED_ALL,     /* take a thread that gathers, too, but only one */
 };
 
-/* What a thief leaves of the threads that ran there last. */
+/* Those of the threads that ran there last which a thief leaves. */
 enum wf_leave {
 	WF_LEAVE_NONE,
 	WF_LEAVE_BESIDE_PEER, /* those whose peers are there */

@@ -49,7 +49,7 @@ static struct wf_kthread *take_ended(void)
 			continue;
 		k = *at;
 		*at = k->next_spare;
-		/* Who looks at all kernel threads sees that one came; see linux/everybody.c. */
+		/* A look at all kernel threads sees that one came; see linux/everybody.c. */
 		wf_fetch_add(&wf_rt.nr_reviving, 1u);
 		wf_fetch_add(&wf_rt.revivals, 1u);
 		break;
@@ -247,7 +247,7 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 		(void)sys_futex_wake(&k->sleep_word, 1);
 		return true;
 	}
-	/* What the kernel keeps of a bound thread would be inherited: let somebody else do it. */
+	/* The state that the kernel keeps of a bound thread would be inherited: let somebody else do it. */
 	if (wf_has_own_state(wf_own_kthread()))
 		return false;
 	k = new_kthread();
@@ -496,7 +496,7 @@ long wf_runtime_staff(void)
 	return ret;
 }
 
-/* Whatever kernel threads sleep in: a spare's word, the rest of a narrow program, the guest poller's, the poller. */
+/* End all that kernel threads sleep in: a spare's word, the rest of a narrow program, the guest poller's, the poller. */
 static void rouse(void)
 {
 	struct wf_kthread *k = take_spare();

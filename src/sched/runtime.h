@@ -43,7 +43,7 @@ struct wf_width {
 	int64_t took[2];
 };
 
-/* What a runtime is to be; a field that is 0 means what is usual. */
+/* Settings of a runtime; a field that is 0 means the usual. */
 struct wf_runtime_config {
 	const struct wf_io_driver *io;      /* must be there */
 	const struct wf_sched_hooks *hooks; /* NULL: none */
@@ -95,7 +95,7 @@ struct wf_runtime {
 	int64_t disarmed_at;    /* the monitor's own, as the next: when it last disarmed itself */
 	int64_t stays_armed_until;
 	/*
-	 * (a) 0, or -errno: a kernel thread could not be made, ever. Who made one may be told so after another one was
+	 * (a) 0, or -errno: a kernel thread could not be made, ever. The maker of one may be told so after another one was
 	 * refused: nobody takes it back. The other two are the monitor's own. See rescue.h. */
 	int32_t refusal;
 	bool is_refusal_told;
@@ -125,8 +125,8 @@ struct wf_runtime {
 extern struct wf_runtime wf_rt;
 
 /*
- * Who is found in a loop that waits at the end of its slice has wasted it, and whoever it waits for may be queued here: a
- * lock's holder, or who hands the next piece of work over. So slices are short on this worker for a while, for everybody,
+ * A thread that is found in a waiting loop at the end of its slice has wasted it, and the one it waits for may be queued here:
+ * a lock's holder, or one that hands the next piece of work over. So slices are short on this worker for a while, for everybody,
  * which leaves all their shares.
  */
 #define WF_SPIN_SLICE_NS (2 * WF_MS)
@@ -182,7 +182,7 @@ void wf_rt_make_vacant(struct wf_worker *w);
 void wf_rt_leave_vacant(struct wf_worker *w);
 struct wf_worker *wf_rt_take_vacant(void);
 void wf_rt_add_spare(struct wf_kthread *k);
-/* What ps(1), top(1) and perf(1) show of the calling kernel thread, which is ours: role:program. By itself. */
+/* Name the calling kernel thread, which is ours, for ps(1), top(1) and perf(1): role:program. By itself. */
 void wf_rt_name_kthread(const char *role);
 /* k waits as a spare for long. True: others are enough, it ends. */
 bool wf_rt_retire_spare(struct wf_kthread *k);

@@ -77,7 +77,7 @@ bool wf_self_is_own_text(uintptr_t pc)
 }
 
 /*
- * What is interrupted goes on with what it had there, unless it was sent back to where the runtime looks at the attention
+ * Interrupted code goes on with what it had there, unless it was sent back to where the runtime looks at the attention
  * word, in code of its own. If the thread was preempted, whoever resumes it sees to that instead.
  */
 void wf_self_handle(void (*handler)(int sig, void *info, void *context), int sig, void *info,

@@ -26,7 +26,7 @@ void wf_shuffle_leave(void);
 struct wf_worker *wf_shuffle_worker(struct wf_worker *self);
 /* t's turn comes a bit later than it should. */
 void wf_shuffle_order(struct wf_thread *t);
-/* What the monitor wants of a worker that others wait for: 0, or WF_PREEMPT_*. */
+/* The monitor's demand on a worker that others wait for: 0, or WF_PREEMPT_*. */
 uint32_t wf_shuffle_preempts(void);
 /* When the monitor looks next. */
 int64_t wf_shuffle_tick_ns(void);

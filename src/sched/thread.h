@@ -61,7 +61,7 @@ enum wf_reason {
 	WF_WAKE_NR
 };
 
-/* What a thread waits for: shown in dumps. */
+/* The reason of a wait: shown in dumps. */
 enum wf_wait {
 	WF_WAIT_NONE,
 	WF_WAIT_FUTEX,  /* what: address */
@@ -153,7 +153,7 @@ struct wf_thread {
 	bool has_own_files; /* (o) bound, and its kernel thread has a table of descriptors of its own; io/fd.h */
 };
 
-/* What a wait without a deadline touches: two cache lines. */
+/* A wait without a deadline touches two cache lines. */
 _Static_assert(offsetof(struct wf_thread, timer) == 2 * WF_CACHE_LINE, "cache lines");
 _Static_assert(offsetof(struct wf_thread, user_base) == WF_T_USER_BASE, "gate.S relies on it");
 _Static_assert(offsetof(struct wf_thread, sp) == WF_T_SP, "gate.S relies on it");

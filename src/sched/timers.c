@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who wakes up for the next timer; see timers.h. */
+/* The sleeper that wakes up for the next timer; see timers.h. */
 #include "sched/timers.h"
 #include "sched/clock.h"
 #include "sched/kick.h"
@@ -22,7 +22,7 @@ static void wake_sleeper(void)
 	uint32_t none = 0;
 
 	/*
-	 * One token for one wake(), as two wake() may end one poll() only. Whoever holds the token now reads the
+	 * One token for one wake(), as two wake() may end one poll() only. The holder of the token now reads the
 	 * timers before it sleeps, or wakes somebody who does.
 	 */
 	if (wf_cas(&wf_rt.nr_searching, &none, 1u))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who wakes up for the next timer.
+ * The choice of the sleeper that wakes up for the next timer.
  *
  * Called by: park.c (a deadline was set), idle.c and the poller (somebody went to sleep or came back).
  *

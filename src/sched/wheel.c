@@ -174,7 +174,7 @@ int wf_wheel_expire(struct wf_wheel *w, int64_t now)
 				 FIRE_AT_ONCE);
 		fired += some;
 		if (some == FIRE_AT_ONCE) {
-			/* Let others in. Whoever else expires now finds a state that is as good as ours. */
+			/* Let others in. Another one that expires now finds a state that is as good as ours. */
 			wf_spin_unlock(&w->lock);
 			wf_spin_lock(&w->lock);
 			continue;

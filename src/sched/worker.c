@@ -3,7 +3,7 @@
  * The worker: picks the next thread, switches to it, and looks after the one it left.
  *
  * A switch goes from thread to thread without a detour; only a worker without work goes back to its own
- * stack. Whoever runs after a switch first finishes it (wf_worker_finish_switch): only then are the
+ * stack. The thread that runs after a switch first finishes it (wf_worker_finish_switch): only then are the
  * predecessor's registers saved and may others run it.
  */
 #include "sched/worker.h"
@@ -103,14 +103,14 @@ static void drain_inbox(struct wf_worker *w)
 	}
 	if (!are_several)
 		return;
-	/* Who began to wait directly while we had them saw none of them; pairs with its look at all queues. */
+	/* A thread that began to wait directly while we had them saw none of them; pairs with its look at all queues. */
 	wf_fence_seq_cst(&w->rq.nr);
 	if (wf_load_seq_cst(&wf_rt.nr_direct))
 		wf_idle_wake();
 }
 
 /*
- * What t ran on w since the last time that was asked is its own. A turn that is far longer than usual may be none of it:
+ * The time since that was asked last is t's own, on w. A turn that is far longer than usual may be none of it:
  * the kernel may have taken the processor away, and no thread is to pay for that with a wait behind all others. One that
  * has become long is believed after a few.
  */
@@ -139,7 +139,7 @@ void wf_worker_begin_turn(struct wf_worker *w)
 }
 
 /*
- * Who wakes another usually waits itself soon, and goes on until then. But a hog gives way to a thread that is none, as on
+ * A thread that wakes another usually waits itself soon, and goes on until then. But a hog gives way to a thread that is none, as on
  * Linux: else one that keeps taking and releasing a lock in a loop would never let the thread that it wakes have it. It
  * keeps the rest of its slice: else a thread that computes and wakes others often would get next to nothing beside threads
  * that only compute.
@@ -198,7 +198,7 @@ void wf_worker_ready(struct wf_thread *t)
 	}
 	if (waker && wf_state_of(waker->state) != WF_DEAD) {
 		bool alone = !wf_runq_nr(&w->rq), is_new = !t->nr_switches;
-		/* A new thread waits for nothing, and comes behind all others. Who is about to wait gives way anyhow. */
+		/* A new thread waits for nothing, and comes behind all others. A waker that is about to wait gives way anyhow. */
 		bool may_give = !is_new && wf_state_of(waker->state) == WF_RUNNING;
 		bool gives = may_give && gives_way(waker, t); /* while t is ours */
 		bool gives_alone = may_give && gives_way_alone(waker, t), has_free;

@@ -14,7 +14,7 @@
 #include "sched/thread.h"
 #include "sys/syscall.h"
 
-/* What the successor of a switch does with the thread that was switched away from. */
+/* The successor of a switch does this with the thread that was switched away from. */
 enum wf_prev_action {
 	WF_PREV_NONE,
 	WF_PREV_PARK,     /* commit PARKING -> PARKED, or push if already woken */
@@ -105,7 +105,7 @@ WF_INLINE bool wf_worker_comes_soon(const struct wf_worker *w)
 #define WF_MAX_KTHREADS                                                                            \
 	32768 /* more mappings than for twice as many threads Linux does not allow as it comes */
 
-/* What kthread.preempt asks for. */
+/* The demands in kthread.preempt. */
 #define WF_PREEMPT_SLICE 1u /* the slice is over */
 /* a thread with slice left was woken: the running one keeps the rest of its own */
 #define WF_PREEMPT_WAKE 2u
@@ -137,11 +137,11 @@ WF_NORETURN void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action
 /* First thing after any switch: deal with the predecessor. */
 void wf_worker_finish_switch(struct wf_kthread *k);
 /*
- * What k's thread has used of w. is_rough: it does not matter exactly, since nobody waits for w or the thread lets all
+ * Charge k's thread for its time on w. is_rough: it does not matter exactly, since nobody waits for w or the thread lets all
  * others run; a look at the clock is a third of a switch.
  */
 void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough);
-/* What runs on w from now on is charged to its thread. */
+/* From now on time on w is charged to the thread that runs. */
 void wf_worker_begin_turn(struct wf_worker *w);
 /* t, which the caller owns, becomes ready on w. */
 void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place place);
