@@ -41,20 +41,27 @@ bool wf_watch_ended_is_there(int pidfd)
 	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno == EPERM;
 }
 
-/* The kernel writes 0 there for readers that may not know it; so 0 says nothing. */
-static int zombie_status(pid_t pid)
+const char *wf_watch_ended_stat(pid_t pid, char text[WF_WATCH_STAT_BYTES])
 {
-	char path[64], text[1536], *at;
+	char path[64];
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	n = fd < 0 ? 0 : read(fd, text, WF_WATCH_STAT_BYTES - 1);
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = strrchr(text, ')');
+	return strrchr(text, ')');
+}
+
+/* The kernel writes 0 there for readers that may not know it; so 0 says nothing. */
+static int zombie_status(pid_t pid)
+{
+	char text[WF_WATCH_STAT_BYTES];
+	const char *at = wf_watch_ended_stat(pid, text);
+
 	for (int field = 2; at && field < STATUS_FIELD; field++)
 		at = strchr(at + 1, ' ');
 	return at ? (int)strtol(at, NULL, 10) : 0;

@@ -114,17 +114,9 @@ static void look_once(void *arg)
 /* Stopped by somebody, on purpose. */
 static bool is_stopped(pid_t pid)
 {
-	char path[64], text[512], *end;
-	ssize_t n;
-	int fd;
+	char text[WF_WATCH_STAT_BYTES];
+	const char *end = wf_watch_ended_stat(pid, text);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	end = strrchr(text, ')');
 	return end && (end[2] == 'T' || end[2] == 't');
 }
 
