@@ -36,13 +36,8 @@ static void give_all(void)
 	/* One that has added itself to the list before is seen in it; one that does later sees that events are kept. */
 	wf_spin_lock(&wf_rt.lock);
 	wf_spin_unlock(&wf_rt.lock);
-	for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++) {
-		struct wf_kthread *k = wf_load_acquire(&wf_rt.kthreads[i]);
-
-		/* One that has ended gets them when it comes again. */
-		if (wf_load_acquire(&k->tid))
-			wf_record_give(k);
-	}
+	for (uint32_t i = 0; i < wf_load_acquire(&wf_rt.nr_kthreads); i++)
+		wf_record_give(wf_load_acquire(&wf_rt.kthreads[i]));
 }
 
 void wf_record_look(void)

@@ -6,7 +6,9 @@
  *
  * Invariant: wf_trace.keeps is set before rings are given out, and wf_trace.on after all that are there have theirs. Who
  * comes meanwhile looks at keeps after it can be seen in the list, and whoever gives it rings looks at the list after keeps is
- * set: one of the two sees the other, and a second gift is taken back.
+ * set: one of the two sees the other, and a second gift is taken back. Whoever has no number yet is not told from one that
+ * has ended, so that one gets rings, too; where it is made anew at that very moment, they may be lost, and it gets others.
+ * tests/model/record.c plays it.
  */
 #ifndef WF_SCHED_RECORD_H
 #define WF_SCHED_RECORD_H
