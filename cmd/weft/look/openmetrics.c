@@ -13,7 +13,8 @@
 #define MAX_THREADS 100000 /* those beyond are counted, and their states not looked at */
 #define MAX_VALUES 32      /* of an enum of the target */
 #define LABEL_BYTES 512
-#define READY_NS 10000000
+#define READY_NS 2000000 /* less than a slice lasts */
+#define READY_LOOKS 5
 
 struct page {
 	FILE *out;
@@ -152,13 +153,17 @@ static void write_process(const struct page *p, const struct wf_look *l,
 static double oldest_ready(struct wf_look *l, struct wf_shares *shares, const struct wf_threads *s)
 {
 	const struct timespec pause = { .tv_nsec = READY_NS };
+	int64_t oldest;
 
 	wf_shares_look(shares, &l->layout, s, 0);
-	if (!shares->oldest_ready_tid)
-		return 0;
-	(void)nanosleep(&pause, NULL);
-	wf_shares_sample(shares, l);
-	return (double)shares->oldest_ready_ns / 1e9;
+	oldest = shares->oldest_ready_ns;
+	for (int i = 0; shares->oldest_ready_tid && i < READY_LOOKS; i++) {
+		(void)nanosleep(&pause, NULL);
+		wf_shares_sample(shares, l);
+		if (shares->oldest_ready_ns > oldest)
+			oldest = shares->oldest_ready_ns;
+	}
+	return (double)oldest / 1e9;
 }
 
 static void write_rings(const struct page *p, const struct wf_look *l)
