@@ -15,6 +15,7 @@
  */
 #include "native/crew.h"
 #include "native/misuse.h"
+#include "native/take.h"
 #include "native/watched.h"
 
 #include <pthread.h>
@@ -63,53 +64,14 @@ WF_FACE void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg)
 	own->word = WF_JOIN_DONE;
 }
 
-WF_FACE_CODE static void push_again(struct wf_taskdeque *d, weft_task *t)
-{
-	wf_task_of(t)->place = wf_deque_bottom(&d->deque);
-	(void)wf_deque_push(&d->deque, t); /* where it was there is room */
-}
-
-/* t is neither the youngest nor the oldest of d's: those that are younger step aside. False: it was stolen meanwhile. */
-WF_FACE_CODE static bool take_from_middle(struct wf_taskdeque *d, weft_task *t)
-{
-	weft_task *aside = NULL, *x;
-
-	while ((x = wf_deque_pop(&d->deque)) && x != t) {
-		wf_task_of(x)->next = aside;
-		aside = x;
-	}
-	while (aside) {
-		weft_task *next = wf_task_of(aside)->next;
-
-		push_again(d, aside);
-		aside = next;
-	}
-	return x == t;
-}
-
-/* True: nobody else will call it. */
-WF_FACE_CODE static bool take(struct wf_taskdeque *d, weft_task *t)
-{
-	for (;;) {
-		const int64_t top = wf_load_acquire(&d->deque.top), place = wf_task_of(t)->place;
-
-		if (place < top)
-			return false;
-		if (place > top)
-			return take_from_middle(d, t);
-		/* Tasks that are joined in the order in which they were forked. */
-		if (wf_deque_take_at(&d->deque, place))
-			return true;
-	}
-}
-
 /* The youngest, which is no longer in the deque, is not t: x, or NULL. */
 WF_NOINLINE WF_FACE_CODE static void join_other(struct wf_taskdeque *d, weft_task *x, weft_task *t)
 {
 	const uint64_t word = wf_load_acquire(&wf_task_of(t)->word);
+	bool is_mine = false;
 
 	if (x)
-		push_again(d, x);
+		wf_take_back(&d->deque, x);
 	if (word == WF_JOIN_JOINED)
 		wf_misuse("a task is joined that was joined before");
 	if (word != WF_JOIN_DONE) {
@@ -118,12 +80,16 @@ WF_NOINLINE WF_FACE_CODE static void join_other(struct wf_taskdeque *d, weft_tas
 				"a task is joined that was not forked, or that another thread joins");
 		if (wf_task_of(t)->of != d)
 			wf_misuse("a task is joined by a thread that has not forked it");
-		if (take(d, t)) {
-			call(t);
-			return;
-		}
-		wf_crew_wait(&wf_task_of(t)->word, d->is_crew);
+		is_mine = wf_take_task(&d->deque, t);
 	}
+	if (d && wf_take_must_call(&d->deque, &wf_crew.calls))
+		wf_crew_call();
+	if (is_mine) {
+		call(t);
+		return;
+	}
+	if (word != WF_JOIN_DONE)
+		wf_crew_wait(&wf_task_of(t)->word, d->is_crew);
 	wf_watched_acquire(t);
 	wf_store_relaxed(&wf_task_of(t)->word, WF_JOIN_JOINED);
 }

@@ -2,6 +2,7 @@
 /* The deque of tasks under its owner and thieves, a join of a task that is being stolen, and the last look of a thief that sleeps. */
 #include "model.h"
 #include "native/deque.h"
+#include "native/take.h"
 #include "weft/task.h"
 
 #include "tap.h"
@@ -25,6 +26,7 @@ static void take(weft_task *t)
 
 static void push(int i)
 {
+	wf_task_of(&tasks[i])->place = wf_deque_bottom(&deque);
 	if (wf_deque_push(&deque, &tasks[i]))
 		return;
 	model_expect(deque.ring == &rings[0].head, "there is room in the large ring");
@@ -110,30 +112,72 @@ TEST(a_last_task_that_is_not_taken_by_compare_and_swap_is_caught)
 	model_catches(thieves, "wf_deque_steal", "cas");
 }
 
-/* As take() of task.c for tasks that are joined in the order in which they were forked: the oldest, or it was stolen. */
-static void take_in_order(void *arg)
+/* As weft_task_join(): what was not taken here was stolen. */
+static void join_one(int i)
 {
-	for (int i = 0; i < 3; i++)
-		if (wf_load_acquire(&deque.top) == i && wf_deque_take_at(&deque, i))
-			take(&tasks[i]);
+	weft_task *x = wf_deque_pop(&deque);
+
+	if (x && x != &tasks[i])
+		wf_take_back(&deque, x);
+	if (x == &tasks[i] || wf_take_task(&deque, &tasks[i]))
+		take(&tasks[i]);
 }
 
-static void setup_in_order(void)
+static void join_in_order(void *arg)
+{
+	for (int i = 0; i < 3; i++)
+		join_one(i);
+}
+
+static void join_from_middle(void *arg)
+{
+	join_one(1);
+	join_one(0);
+	join_one(2);
+}
+
+static void begin_joins(void (*owner)(void *))
 {
 	prepare(SLOTS);
 	taken[3] = 1;
 	for (int i = 0; i < 3; i++)
 		push(i);
-	(void)model_cpu("owner", take_in_order, NULL, NULL);
+	(void)model_cpu("owner", owner, NULL, NULL);
 	(void)model_cpu("thief", steal_twice, NULL, NULL);
 	(void)model_cpu("thief 2", steal, NULL, NULL);
 }
 
-static const struct model in_order = { .setup = setup_in_order, .check = check, .bound = 4 };
+static void setup_in_order(void)
+{
+	begin_joins(join_in_order);
+}
+
+static void setup_from_middle(void)
+{
+	begin_joins(join_from_middle);
+}
+
+/* The owner has joined all: nothing is left that a thief has not got. */
+static void check_joins(void)
+{
+	for (int i = 0; i < NR_TASKS; i++)
+		model_expect(taken[i] == 1, "a task was not taken exactly once");
+	model_expect(!wf_deque_has_any(&deque), "a task that was joined is in the deque");
+}
+
+static const struct model in_order = { .setup = setup_in_order, .check = check_joins, .bound = 3 };
+static const struct model from_middle = { .setup = setup_from_middle,
+					  .check = check_joins,
+					  .bound = 3 };
 
 TEST(an_owner_that_joins_in_order_takes_the_one_it_joins)
 {
 	model_verify(&in_order);
+}
+
+TEST(an_owner_that_joins_one_from_the_middle_puts_back_the_others)
+{
+	model_verify(&from_middle);
 }
 
 TEST(an_oldest_task_that_is_not_taken_by_compare_and_swap_is_caught)
@@ -272,6 +316,24 @@ static void sleep_without_barrier(void *arg)
 	may_sleep = wf_deque_may_sleep(&calls, no_barrier, is_any);
 }
 
+/* As weft_task_join(): the younger one steps aside meanwhile. */
+static void join_beside_another(void *arg)
+{
+	join_one(0);
+	has_called = wf_take_must_call(&deque, &calls);
+}
+
+static void setup_sleep_beside_join(void)
+{
+	prepare(SLOTS);
+	calls = 0;
+	has_called = may_sleep = false;
+	push(0);
+	push(1);
+	(void)model_cpu("joins", join_beside_another, NULL, NULL);
+	(void)model_cpu("crew", sleep_if_none, NULL, NULL);
+}
+
 static void setup_sleep(void)
 {
 	prepare(SLOTS);
@@ -300,9 +362,14 @@ static const struct model sleeps_unsafely = { .setup = setup_sleep_without_barri
 					      .check = check_sleep,
 					      .bound = 4 };
 
+static const struct model sleeps_beside_join = { .setup = setup_sleep_beside_join,
+						 .check = check_sleep,
+						 .bound = 4 };
+
 TEST(no_task_waits_beside_a_crew_that_sleeps)
 {
 	model_verify(&sleeps);
+	model_verify(&sleeps_beside_join);
 }
 
 TEST(a_last_look_without_a_barrier_is_caught)
