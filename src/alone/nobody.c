@@ -16,6 +16,8 @@
 #include "sched/park.h"
 #include "sched/self.h"
 
+#include <errno.h>
+
 struct wf_runtime wf_rt;
 struct lx_config lx_config;
 
@@ -37,13 +39,16 @@ int wf_own_bind(struct wf_thread *self)
 	return 0;
 }
 
+/* The state is to be slept on; all that join are of this kind. */
 int wf_shell_await(struct wf_thread *self, struct weft_thread *t, struct wf_shell_join *join,
 		   int64_t until)
 {
 	(void)self;
-	(void)t;
-	(void)join;
 	(void)until;
+	if (!join->is_claimed && wf_exchange(&t->is_joined, 1u))
+		return -EBUSY;
+	join->is_claimed = true;
+	t->joiner = join->joiner;
 	return 0;
 }
 
@@ -81,7 +86,6 @@ NOBODY(bool lx_scope_knows_once(void))
 NOBODY(struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class))
 NOBODY(void wf_shell_start(struct wf_thread *self, struct weft_thread *t))
 NOBODY(void wf_shell_give(struct wf_thread *self, struct weft_thread *t))
-NOBODY(bool wf_shell_may_rest(struct wf_thread *self, struct weft_thread *t))
 NOBODY(enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t))
 NOBODY(bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state))
 NOBODY(void wf_fresh_learn(void))
