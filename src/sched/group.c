@@ -54,18 +54,18 @@ static void ring(struct wf_scopes *sc)
 
 static void tell(const struct wf_thread *self, struct wf_scopes *sc)
 {
-	bool was_told = wf_exchange_seq_cst(&sc->is_told, 1u); /* before our look at its state */
-
-	wf_step();
-	/*
-	 * One that was told already has looked, or will: it clears that before its last look at the chain, which our mark came
-	 * before. Of groups in groups each tells all below it, and a thousand threads would be woken a thousand times.
-	 */
-	if (!sc->thread && !was_told)
-		ring(sc);
-	else if (!sc->thread)
+	if (!sc->thread) {
+		/*
+		 * One that was told already has looked, or will: it clears that before its last look at the chain, which our mark
+		 * came before. Of groups in groups each tells all below it, and a thousand threads would be woken a thousand times.
+		 */
+		if (!wf_exchange_seq_cst(&sc->is_told, 1u))
+			ring(sc);
 		return;
-	else if (self) /* else: not by us, and it looks before it waits the next time */
+	}
+	wf_store_seq_cst(&sc->is_told, 1u); /* before our look at its state; see scope.h */
+	wf_step();
+	if (self) /* else: not by us, and it looks before it waits the next time */
 		wf_park_tell(sc);
 }
 

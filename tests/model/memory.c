@@ -138,7 +138,10 @@ bool model_is_blind(const char *func)
 
 void model_rmw(const char *func, const char *op, const void *at)
 {
-	if (!is_private(func, op, at)) {
+	/* Also of a word of its own it makes the CPU's stores visible, and others may have come before that. */
+	bool shows = engine.is_running && engine_cpu()->nr_stores;
+
+	if (!is_private(func, op, at) || shows) {
 		engine_point(func, op);
 		meet_stores(at);
 	}

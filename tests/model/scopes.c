@@ -302,6 +302,11 @@ TEST(a_thread_that_forgets_without_a_second_look_is_caught)
 	model_catches(shielded, "was_told", "store");
 }
 
+TEST(a_canceller_that_looks_before_it_has_told_is_caught)
+{
+	model_catches(cancelled, "tell", "store");
+}
+
 TEST(a_call_that_does_not_say_that_it_begins_is_caught)
 {
 	model_catches(in_call, "wf_park_begin_call", "store");
