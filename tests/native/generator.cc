@@ -402,3 +402,49 @@ TEST(pthread_exit_in_a_generator_destroys_what_is_on_both_stacks)
 	CHECK_EQ(sum_at_end, 6);
 	CHECK_EQ(counted::nr, 0);
 }
+
+/* So many values that the compiler has them in all registers that a call keeps; read anew each time, or else it knows them. */
+struct values {
+	volatile uintptr_t word[10] = { 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 };
+	volatile double real[8] = { 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5 };
+};
+
+static bool are_back;
+
+static void *exits_at_once(void *)
+{
+	pthread_exit(nullptr);
+}
+
+static void *holds_values(void *)
+{
+	values from;
+	const uintptr_t a = from.word[0], b = from.word[1], c = from.word[2], d = from.word[3],
+			e = from.word[4], f = from.word[5], g = from.word[6], h = from.word[7],
+			i = from.word[8], j = from.word[9];
+	const double p = from.real[0], q = from.real[1], r = from.real[2], s = from.real[3],
+		     t = from.real[4], u = from.real[5], v = from.real[6], w = from.real[7];
+
+	try {
+		(void)weft_fiber_resume(weft_fiber_new(exits_at_once, nullptr), nullptr);
+	} catch (...) {
+		are_back = a == 11 && b == 12 && c == 13 && d == 14 && e == 15 && f == 16 &&
+			   g == 17 && h == 18 && i == 19 && j == 20 && p == 1.5 && q == 2.5 &&
+			   r == 3.5 && s == 4.5 && t == 5.5 && u == 6.5 && v == 7.5 && w == 8.5;
+		throw;
+	}
+	return nullptr;
+}
+
+TEST(pthread_exit_in_a_fiber_finds_the_registers_of_its_resumer)
+{
+#ifdef __SANITIZE_THREAD__
+	SKIP("ThreadSanitizer's pthread_exit() knows no fibers");
+#endif
+	pthread_t t;
+
+	are_back = false;
+	CHECK_EQ(pthread_create(&t, nullptr, holds_values, nullptr), 0);
+	CHECK_EQ(pthread_join(t, nullptr), 0);
+	CHECK(are_back);
+}
