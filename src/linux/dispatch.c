@@ -13,6 +13,7 @@
 #include "linux/sigdeliver.h"
 #include "linux/table.h"
 #include "linux/scope.h"
+#include "sched/park.h"
 #include "sched/shuffle.h"
 
 #include <linux/prctl.h>
@@ -47,7 +48,8 @@ static long enter_shuffled(struct wf_frame *f)
 	struct wf_kthread *k;
 	long ret;
 
-	wf_shuffle_enter();
+	if (wf_shuffle_enters())
+		wf_yield();
 	k = wf_own_kthread();
 	wf_store_relaxed(&k->call_nr, (uint32_t)f->nr);
 	ret = handler_of(k, f->nr)(f);

@@ -15,6 +15,7 @@
 #include "base/die.h"
 #include "sched/clock.h"
 #include "sched/direct.h"
+#include "sched/inbox.h"
 #include "sched/kick.h"
 #include "sched/peer.h"
 #include "sched/runtime.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Random schedules; see shuffle.h. How often what happens: so that programs take about twice as long. */
 #include "sched/shuffle.h"
-#include "sched/park.h"
 
 #define LONGEST_DELAY_NS (2 * WF_MS)
 #define SHORTEST_TICK_NS (50 * WF_US)
@@ -21,10 +20,9 @@ static bool once_in(uint32_t n)
 	return wf_shuffle_below(n) == 0;
 }
 
-void wf_shuffle_enter(void)
+bool wf_shuffle_enters(void)
 {
-	if (once_in(4))
-		wf_yield();
+	return once_in(4);
 }
 
 void wf_shuffle_leave(void)

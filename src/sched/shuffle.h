@@ -18,8 +18,8 @@ WF_INLINE bool wf_is_shuffled(void)
 
 /* From 0 to below n, by the calling kernel thread. */
 uint32_t wf_shuffle_below(uint32_t n);
-/* The running thread begins a system call: others may come first. */
-WF_PARKS void wf_shuffle_enter(void);
+/* The running thread begins a system call. True: it is to let others run first. */
+bool wf_shuffle_enters(void);
 /* It has been answered: others may come before it goes on. */
 void wf_shuffle_leave(void);
 /* Another worker than the usual one for a woken thread; NULL: the usual one. self: NULL, or the caller's. */

@@ -14,6 +14,7 @@
 #include "sched/bind.h"
 #include "sched/direct.h"
 #include "sched/idle.h"
+#include "sched/inbox.h"
 #include "sched/monitor.h"
 #include "sched/park.h"
 #include "sched/peer.h"
@@ -29,40 +30,6 @@
 #define SPARE_LIFE_NS (5 * WF_SEC)
 #define TURN_SHORT (100 * WF_US / WF_VTIME_NS)
 #define POLL_EVERY_PICKS 61 /* a prime, so that it does not fall into step with a ring of threads */
-
-/*
- * Inbox: a stack of threads with one atomic head. Push by CAS; taking exchanges the whole stack for NULL, so
- * there is no ABA and any number of takers may try. Invariant: a pushed thread is returned by exactly one take.
- */
-void wf_inbox_push(struct wf_worker *w, struct wf_thread *t)
-{
-	struct wf_thread *head = wf_load_relaxed(&w->inbox);
-
-	wf_store_hint(&w->inbox_gathers, t->gathers);
-	do {
-		t->next = head;
-		wf_step();
-	}
-	/* publishes t->next; pairs with the exchange in take */
-	while (!wf_cas(&w->inbox, &head, t));
-}
-
-struct wf_thread *wf_inbox_take(struct wf_worker *w)
-{
-	struct wf_thread *t, *oldest = NULL;
-
-	if (!wf_load_relaxed(&w->inbox))
-		return NULL;
-	t = wf_exchange(&w->inbox, (struct wf_thread *)NULL);
-	while (t) {
-		struct wf_thread *next = t->next;
-
-		t->next = oldest;
-		oldest = t;
-		t = next;
-	}
-	return oldest;
-}
 
 /* t's time is that of the worker where it ran last, which is not w. One that was bound all the time has run on none. */
 static void adopt(struct wf_worker *w, struct wf_thread *t)

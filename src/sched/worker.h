@@ -116,9 +116,6 @@ WF_INLINE bool wf_worker_comes_soon(const struct wf_worker *w)
 void wf_worker_ready(struct wf_thread *t);
 /* The same on a worker that is not ours, and runs somebody as far as we know. */
 void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t);
-/* The inbox: push from anywhere, take everything from anywhere. Oldest first on take. */
-void wf_inbox_push(struct wf_worker *w, struct wf_thread *t);
-struct wf_thread *wf_inbox_take(struct wf_worker *w);
 
 /* While nobody sleeps in the poller, events wait for about 200 us at most. */
 #define WF_POLL_CYCLES 500000u

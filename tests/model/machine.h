@@ -8,6 +8,7 @@
 
 #include "sched/clock.h"
 #include "sched/idle.h"
+#include "sched/inbox.h"
 #include "sched/insys.h"
 #include "sched/monitor.h"
 #include "sched/park.h"
