@@ -36,6 +36,7 @@
 #include "linux/uring.h"
 #include "sched/preempt.h"
 #include "sched/self.h"
+#include "sys/cpu.h"
 #include "sys/rseq.h"
 
 #include <errno.h>

@@ -10,6 +10,7 @@
  */
 #include "sched/monitor.h"
 #include "sched/clock.h"
+#include "sched/crowd.h"
 #include "sched/idle.h"
 #include "sched/insys.h"
 #include "sched/kick.h"
@@ -104,6 +105,21 @@ static bool is_woken_waiting(const struct wf_worker *w)
 	return t && wf_state_of(wf_load_acquire(&t->state)) == WF_READY;
 }
 
+#define ASKED_AT_ONCE 4u
+
+/* Whoever of the others has a processor answers. */
+static void ask_others(const struct wf_worker *w)
+{
+	uint32_t nr = WF_MIN(wf_rt.nr_workers - 1, ASKED_AT_ONCE);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct wf_worker *other = &wf_rt.workers[(w->index + 1 + i) % wf_rt.nr_workers];
+
+		if (wf_worker_is_running(other))
+			preempt(other, WF_PREEMPT_WAKE);
+	}
+}
+
 /*
  * When the thread that was woken for w deserves the processor; WF_NEVER: it runs, or will without us. A hog that runs in a
  * later turn than at the wake-up came before it in the queue, and is left alone.
@@ -118,10 +134,14 @@ static int64_t look_for_woken(struct wf_worker *w, int64_t now)
 	    (is_first || is_woken_waiting(w))) {
 		if (now < at)
 			return at;
+		if (wf_crowd_offer(w, now))
+			ask_others(w);
 		preempt(w, WF_PREEMPT_WAKE);
 		if (wf_load_acquire(&w->woken))
-			return now + WF_WAKE_GRANULARITY_NS;
+			return now +
+			       (wf_rt.is_crowded ? WF_CROWD_ANSWER_NS : WF_WAKE_GRANULARITY_NS);
 	}
+	wf_store_hint(&w->told_at, 0l);
 	wf_store_hint(&w->wants_look, false);
 	return WF_NEVER;
 }

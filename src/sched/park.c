@@ -4,6 +4,7 @@
 #include "base/die.h"
 #include "sched/balance.h"
 #include "sched/clock.h"
+#include "sched/crowd.h"
 #include "sched/direct.h"
 #include "sched/insys.h"
 #include "sched/rescue.h"
@@ -300,7 +301,7 @@ static void let_others_run(enum wf_prev_action action)
 		return;
 	}
 	wf_rescue_take_over(k);
-	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox)) {
+	if (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox) && !wf_crowd_has_offer()) {
 		/* A loop of yields may wait for a thread that waits for I/O, with no other worker to look. */
 		wf_worker_poll();
 		if (!wf_runq_nr(&w->rq)) {

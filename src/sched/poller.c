@@ -7,31 +7,15 @@
 #include "sched/preempt.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
-
-#include <linux/sched.h>
-#include <linux/sched/types.h>
+#include "sys/slice.h"
 
 /* So long nothing but computing, then it comes; so long something else, then it goes. */
 #define COMES_AFTER_NS (5 * WF_MS)
 #define GOES_AFTER_NS (20 * WF_MS)
-/* The kernel lets who asks for short slices have the processor before those that ask for nothing. */
-#define KERNEL_SLICE_NS (100 * WF_US)
 /* So many events in a row that nobody waited for: a registered descriptor of threads that are busy. */
 #define FRUITLESS_MAX 16
 #define PAUSE_MIN_NS (10 * WF_MS)
 #define PAUSE_MAX_NS (640 * WF_MS)
-
-/* No privilege is needed, and kernels before 6.12 take no notice. */
-static void ask_for_short_slices(void)
-{
-	struct sched_attr attr = { .size = sizeof(attr) };
-
-	if (sys4(__NR_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
-	    (attr.sched_policy != SCHED_NORMAL && attr.sched_policy != SCHED_BATCH))
-		return;
-	attr.sched_runtime = KERNEL_SLICE_NS;
-	(void)sys3(__NR_sched_setattr, 0, &attr, 0);
-}
 
 static void leave(uint32_t state)
 {
@@ -48,7 +32,7 @@ static void poll_beside(void *arg)
 	wf_preempt_init_kthread(k);
 	k->is_poller = true;
 	wf_rt_name_kthread("weft-poll");
-	ask_for_short_slices();
+	(void)sys_slice_ask(SYS_SLICE_SHORT_NS);
 	wf_store_release(&wf_rt.poller.kthread, k);
 	while (!wf_load_relaxed(&wf_rt.is_stopping)) {
 		uint32_t state = wf_load_seq_cst(&wf_rt.poller.state);

@@ -5,6 +5,7 @@
 #include "base/die.h"
 #include "base/fmt.h"
 #include "mem/stack.h"
+#include "sched/crowd.h"
 #include "sched/idle.h"
 #include "sched/monitor.h"
 #include "sched/park.h"
@@ -439,6 +440,7 @@ struct wf_thread *wf_runtime_start(const struct wf_runtime_config *config)
 	wf_rt.workers = sys_map(sizeof(struct wf_worker) * nr_workers);
 	wf_rt.coarse_now = sys_now();
 	wf_rt.kernel_tick_ns = kernel_tick_ns();
+	wf_crowd_count();
 	wf_rt.monitor_until = WF_NEVER;
 	wf_wheel_init(&wf_rt.wheel, wf_rt.coarse_now);
 	wf_slab_init(&wf_rt.save_areas,
@@ -570,6 +572,7 @@ static void run_door(void *arg)
 
 	wf_arch_set_self(start.door);
 	wf_preempt_init_kthread(start.door);
+	wf_crowd_begin_door();
 	start.prepare();
 	/* main's registers are saved: it may go on as a thread among others. */
 	wf_store_release(&start.main->state, WF_READY);

@@ -120,6 +120,9 @@ struct wf_runtime {
 	uint64_t measured_cycles; /* monitor only */
 	int64_t measured_at;      /* monitor only */
 	int64_t kernel_tick_ns; /* (p) how often the kernel interrupts a busy processor; 0: not known */
+	bool is_crowded;        /* (p) there are more workers than processors */
+	int64_t kernel_slice_ns;  /* (p) of carriers, where that is so */
+	struct wf_worker *offers; /* (a) a hint: others are to take what is in its inbox; crowd.h */
 };
 
 extern struct wf_runtime wf_rt;

@@ -12,6 +12,7 @@
 #include "base/fmt.h"
 #include "sched/account.h"
 #include "sched/bind.h"
+#include "sched/crowd.h"
 #include "sched/direct.h"
 #include "sched/idle.h"
 #include "sched/inbox.h"
@@ -57,9 +58,8 @@ static enum wf_place place_from_inbox(const struct wf_thread *t)
 	return t->slice_left <= 0 && t->nr_switches ? WF_PLACE_TAIL : WF_PLACE_WOKEN;
 }
 
-static void drain_inbox(struct wf_worker *w)
+static void take_in(struct wf_worker *w, struct wf_thread *t)
 {
-	struct wf_thread *t = wf_inbox_take(w);
 	bool are_several = t && t->next;
 
 	while (t) {
@@ -74,6 +74,11 @@ static void drain_inbox(struct wf_worker *w)
 	wf_fence_seq_cst(&w->rq.nr);
 	if (wf_load_seq_cst(&wf_rt.nr_direct))
 		wf_idle_wake();
+}
+
+static void drain_inbox(struct wf_worker *w)
+{
+	take_in(w, wf_inbox_take(w));
 }
 
 /*
@@ -256,6 +261,8 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 bool wf_worker_keeps(struct wf_worker *w, struct wf_thread *self)
 {
 	wf_rescue_take_over(wf_own_kthread());
+	if (wf_crowd_has_offer())
+		take_in(w, wf_crowd_take());
 	drain_inbox(w);
 	charge_turn(w, self);
 	if (wf_is_shuffled() && wf_runq_nr(&w->rq))
@@ -515,6 +522,7 @@ void wf_worker_loop(void *arg)
 
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
+	wf_crowd_begin_carrier();
 	if (!k->bound) { /* that one has the name of its thread, which made it */
 		name_carrier(k);
 		wf_peer_watch(k);

@@ -46,6 +46,7 @@ struct wf_worker {
 	bool wants_look;
 	uint32_t woken_in;             /* (a) a hint: picks at that time */
 	const struct wf_thread *woken; /* (a) a hint: that thread, if it is no hog */
+	int64_t told_at; /* (a) a hint: when its carrier was told of that thread; 0: not yet */
 	/* (a) a hint, until the monitor's next look: it has slept */
 	bool has_idled;
 	uint32_t rests;          /* (a) futex word; see width.h */

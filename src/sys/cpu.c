@@ -5,6 +5,7 @@
  * Called once when the runtime starts. Reads /proc and the control groups with raw calls; whatever cannot be read does not
  * limit.
  */
+#include "sys/cpu.h"
 #include "sys/quota.h"
 #include "sys/syscall.h"
 
@@ -42,16 +43,21 @@ static int tightest_quota(void)
 	return thousandths < 0 ? 0 : (int)WF_MAX(1ll, (thousandths + 999) / 1000);
 }
 
-int sys_cpu_count(void)
+uint32_t sys_cpu_allowed(void)
 {
 	uint64_t mask[128] = { 0 };
 	long bytes = sys3(__NR_sched_getaffinity, 0, sizeof(mask), mask);
-	int n = 0, quota = tightest_quota();
+	uint32_t n = 0;
 
 	for (long i = 0; i < bytes / 8; i++)
 		for (uint64_t m = mask[i]; m; m &= m - 1)
 			n++;
-	if (quota && quota < n)
-		n = quota;
-	return WF_MAX(n, 1);
+	return WF_MAX(n, 1u);
+}
+
+int sys_cpu_count(void)
+{
+	int n = (int)sys_cpu_allowed(), quota = tightest_quota();
+
+	return quota && quota < n ? quota : n;
 }

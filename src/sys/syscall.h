@@ -122,7 +122,4 @@ int64_t sys_now(void);
 /* Any clock; -errno for a bad one. */
 long sys_clock_read(int clock, int64_t *out_ns);
 
-/* Processors this process may run on, and the number that cgroup quotas allow; at least 1. */
-int sys_cpu_count(void);
-
 #endif
