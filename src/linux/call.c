@@ -9,6 +9,7 @@
 #include "linux/scope.h"
 #include "linux/signals.h"
 #include "linux/sigwant.h"
+#include "linux/table.h"
 #include "sched/clock.h"
 #include "sched/direct.h"
 #include "sched/insys.h"
@@ -29,10 +30,31 @@ enum how {
 	CALL_REST /* watched, and made whatever came before it */
 };
 
+/*
+ * Kinds of calls that were seen to return soon, by their numbers: most do, always. Others may wait for whatever they like, and
+ * those who are queued for the worker are not to wait until the monitor finds that out. One byte each, written once.
+ */
+#define SOON_NS (100 * WF_US)
+
+static bool returns_soon[LX_MAX_NR]; /* (a) */
+
+static bool is_known(long nr)
+{
+	return nr < 0 || nr >= LX_MAX_NR || wf_load_relaxed(&returns_soon[nr]);
+}
+
+static void learn(long nr, uint64_t began)
+{
+	if (wf_cycles_ns(wf_cpu_cycles() - began) < SOON_NS)
+		wf_store_relaxed(&returns_soon[nr], true);
+}
+
 static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
 {
 	static const uint32_t nothing;
 	struct wf_scopes *sc = how == CALL_REST || !lx_scope_reaches(nr) ? NULL : self->base.scopes;
+	bool is_new = how == CALL_WATCHED && WF_UNLIKELY(!is_known(nr));
+	uint64_t began = is_new ? wf_cpu_cycles() : 0;
 	long ret;
 
 	if (WF_UNLIKELY(sc != NULL))
@@ -43,6 +65,8 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 		wf_fetch_add(&lx.nr_held, 1u);
 	if (how == CALL_LAZY)
 		wf_call_enter_lazy();
+	else if (is_new)
+		wf_call_enter_unknown();
 	else
 		wf_call_enter(how == CALL_HANDED_ON);
 	/* Not before the hand-off, in which the kernel thread may sleep, too: /proc would show that it waits. */
@@ -50,6 +74,8 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 	ret = wf_arch_raw_call(nr, args, how == CALL_REST ? &nothing : &self->base.attention);
 	if (WF_UNLIKELY(sc != NULL))
 		wf_park_end_call(sc);
+	if (is_new)
+		learn(nr, began);
 	if (how == CALL_HANDED_ON)
 		wf_fetch_sub(&lx.nr_held, 1u);
 	if (WF_UNLIKELY(ret < 0))

@@ -211,6 +211,7 @@ static const struct wf_inspect_value values[] = {
 	{ "handoff", "left open", WF_HANDOFF_LAZY },
 	{ "handoff", "before the call", WF_HANDOFF_CERTAIN },
 	{ "handoff", "by the monitor", WF_HANDOFF_MONITOR },
+	{ "handoff", "before a call not known", WF_HANDOFF_UNKNOWN },
 
 	{ "policy", "all", WF_GROUP_ALL },
 	{ "policy", "any", WF_GROUP_ANY },

@@ -18,6 +18,18 @@
 #include "sched/shuffle.h"
 #include "sched/worker.h"
 
+/* The worker of k, which is about to wait, goes on without it. */
+static void hand_on(struct wf_kthread *k, struct wf_worker *w, enum wf_handoff why)
+{
+	wf_store_release(&k->insys, 2u);
+	wf_step();
+	wf_store_seq_cst(&k->worker, (struct wf_worker *)NULL);
+	k->count.handoffs++;
+	WF_TRACE(k, WF_EV_HANDOFF, w->index, why);
+	wf_rt_make_vacant(w);
+	wf_preempt_settle(k);
+}
+
 void wf_call_enter(bool certain)
 {
 	struct wf_kthread *k = wf_own_kthread();
@@ -30,13 +42,20 @@ void wf_call_enter(bool certain)
 		wf_store_release(&k->insys, 1u);
 		return;
 	}
-	wf_store_release(&k->insys, 2u);
-	wf_step();
-	wf_store_seq_cst(&k->worker, (struct wf_worker *)NULL);
-	k->count.handoffs++;
-	WF_TRACE(k, WF_EV_HANDOFF, w->index, WF_HANDOFF_CERTAIN);
-	wf_rt_make_vacant(w);
-	wf_preempt_settle(k);
+	hand_on(k, w, WF_HANDOFF_CERTAIN);
+}
+
+void wf_call_enter_unknown(void)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	struct wf_worker *w = k->worker;
+
+	if (!w || wf_rt.keeps_worker || (!wf_runq_nr(&w->rq) && !wf_load_relaxed(&w->inbox))) {
+		wf_call_enter(false);
+		return;
+	}
+	wf_store_relaxed(&w->calls, w->calls + 1);
+	hand_on(k, w, WF_HANDOFF_UNKNOWN);
 }
 
 void wf_call_enter_lazy(void)

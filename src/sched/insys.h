@@ -11,6 +11,11 @@ struct wf_worker;
 /* A call that may block in the kernel. certain: hand the worker on first. Pairs with wf_call_leave(). */
 void wf_call_enter(bool certain);
 /*
+ * The same for a call of which it is not known whether it returns soon. While others are queued for the worker it is handed on
+ * first: a wrong guess costs some 20 us, to find out by waiting costs them a slice.
+ */
+void wf_call_enter_unknown(void);
+/*
  * The same for a call that is certain to block, but not for long, such as a read from a disk: the worker is free for
  * whoever comes back from such a call, and given to another kernel thread only if work waits for it. Until then the
  * door polls in its place.

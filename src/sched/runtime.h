@@ -134,6 +134,14 @@ extern struct wf_runtime wf_rt;
  */
 #define WF_SPIN_SLICE_NS (2 * WF_MS)
 
+/* Cycles, which may be many, in nanoseconds. */
+WF_INLINE int64_t wf_cycles_ns(uint64_t cycles)
+{
+	return (int64_t)(WF_MIN(cycles, WF_CYCLES_MAX) * wf_load_relaxed(&wf_rt.vtime_per_cycle) >>
+			 32) *
+	       WF_VTIME_NS;
+}
+
 /* How long the thread that runs on w keeps it while others wait. */
 WF_INLINE int64_t wf_worker_slice(const struct wf_worker *w)
 {

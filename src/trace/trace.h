@@ -33,6 +33,7 @@ enum wf_handoff {
 	WF_HANDOFF_LAZY, /* left open for as long as a call waits for the disk: see wf_call_enter_lazy() */
 	WF_HANDOFF_CERTAIN, /* before a call that is certain to block */
 	WF_HANDOFF_MONITOR, /* the monitor found the same call twice; its own event, not the caller's */
+	WF_HANDOFF_UNKNOWN, /* before a call of a kind that was never seen to return soon */
 };
 
 #define WF_TRACE_RINGS 2u /* the scheduler's, the calls' */

@@ -225,6 +225,46 @@ static void setup_three(void)
 	(void)machine_door(retake, NULL);
 }
 
+/* Nobody monitors: only the call itself can have handed the worker on. */
+static bool has_run;
+
+static bool has_behind_run(void *arg)
+{
+	return has_run;
+}
+
+static void call_unknown(void *arg)
+{
+	wf_call_enter_unknown();
+	(void)model_wait(has_behind_run, NULL, WF_NEVER);
+	wf_call_leave();
+	expect_carried();
+	wf_call_enter_unknown();
+	model_expect(wf_self_kthread()->worker, "a worker is handed on for nobody");
+	wf_call_leave();
+}
+
+static void run_behind(void *arg)
+{
+	has_run = true;
+}
+
+static void rests(void *arg)
+{
+}
+
+static void setup_unknown(void)
+{
+	machine_reset(1);
+	has_run = false;
+	(void)machine_kthread(&wf_rt.workers[0]);
+	(void)machine_kthread(NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(call_unknown, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(run_behind, NULL));
+	(void)machine_door(rests, NULL);
+}
+
+static const struct model unknown = { .setup = setup_unknown, .check = machine_check, .bound = 1 };
 static const struct model one = { .setup = setup_one, .check = machine_check, .bound = 2 };
 static const struct model wanted = { .setup = setup_wanted, .check = machine_check, .bound = 2 };
 static const struct model wanted_by_two = {
@@ -239,6 +279,11 @@ static const struct model three = {
 TEST(a_worker_taken_during_a_call_is_kept_by_one)
 {
 	model_verify(&one);
+}
+
+TEST(a_call_that_is_not_known_keeps_nobody_waiting)
+{
+	model_verify(&unknown);
 }
 
 TEST(a_retake_that_comes_late_takes_what_is_there_now)

@@ -263,12 +263,15 @@ class Dump(ObsTest):
         where = self.directory()
         pipe = os.path.join(where, "pipe")
         os.mkfifo(pipe)
-        # A call that the runtime does not know to block, beside a thread that wants the worker.
+        # A call that was seen to return soon, and then does not, beside a thread that wants the worker.
         source = ("import os, sys, threading\n"
                   "def spin():\n"
                   "    while True: pass\n"
                   "threading.Thread(target=spin, daemon=True).start()\n"
-                  "threading.Thread(target=os.open, args=(sys.argv[1], os.O_RDONLY), daemon=True).start()\n"
+                  "def opens():\n"
+                  "    for i in range(200): os.close(os.open('/dev/null', os.O_RDONLY))\n"
+                  "    os.open(sys.argv[1], os.O_RDONLY)\n"
+                  "threading.Thread(target=opens, daemon=True).start()\n"
                   "sys.stdin.read()\n")
         with subprocess.Popen([obstest.WEFT, "run", "--workers", "1", "--trace", os.path.join(where, "trace"), "--",
                                sys.executable, "-c", source, pipe], env=obstest.environment(),
@@ -281,6 +284,29 @@ class Dump(ObsTest):
             process.stdin.close()
             process.kill()
         self.assertRegex(text, r" handoff of worker 0, by the monitor\n")
+
+    def test_a_call_that_was_never_seen_hands_the_worker_on_at_once(self):
+        where = self.directory()
+        # It waits for events of the kernel's own that never come, beside a thread that wants the worker.
+        source = ("import ctypes, sys, threading\n"
+                  "def spin():\n"
+                  "    while True: pass\n"
+                  "io_setup, io_getevents, call = 206, 208, ctypes.CDLL(None).syscall\n"
+                  "context, event = ctypes.c_ulong(), ctypes.create_string_buffer(32)\n"
+                  "if call(io_setup, 1, ctypes.byref(context)): sys.exit('no io_setup')\n"
+                  "threading.Thread(target=spin, daemon=True).start()\n"
+                  "threading.Thread(target=call, args=(io_getevents, context, ctypes.c_long(1), ctypes.c_long(1),\n"
+                  "                 event, None), daemon=True).start()\n"
+                  "sys.stdin.read()\n")
+        with subprocess.Popen([obstest.WEFT, "run", "--workers", "1", "--trace", os.path.join(where, "trace"), "--",
+                               sys.executable, "-c", source], env=obstest.environment(),
+                              stdin=subprocess.PIPE) as process:
+            deadline = time.monotonic() + obstest.LIMIT_S
+            text = ""
+            while "call io_getevents" not in text and process.poll() is None and time.monotonic() < deadline:
+                text = weft("dump", "--events", "100000", process.pid).stdout
+            process.kill()
+        self.assertRegex(text, r" handoff of worker 0, before a call not known\n")
 
 
 def mappings(pid):
