@@ -52,6 +52,27 @@ class Examples(unittest.TestCase):
         self.assertEqual(done.stdout, b"".join(b"%016x %s\n" % (fnv(x), x) for x in lines.split(b"\n")))
         self.assertEqual(subprocess.run([os.path.join(EXAMPLES, "pipeline")], input=b"", stdout=subprocess.PIPE, timeout=LIMIT).stdout, b"")
 
+    def eyeballs(self, *args):
+        done = subprocess.run([os.path.join(EXAMPLES, "eyeballs"), *args], stdout=subprocess.PIPE, timeout=LIMIT)
+        return done.returncode, done.stdout.decode().strip()
+
+    def test_happy_eyeballs_takes_the_first_that_answers(self):
+        with socket.create_server(("127.0.0.2", 0)) as server:
+            port = str(server.getsockname()[1])
+            self.assertEqual(self.eyeballs(port, "127.0.0.3", "127.0.0.2", "127.0.0.4"), (0, "127.0.0.2"))
+            self.assertEqual(self.eyeballs(port, "127.0.0.3"), (1, "nobody answers"))
+
+    def test_happy_eyeballs_leaves_one_that_is_silent(self):
+        if os.environ["WEFT"] == "0":
+            self.skipTest("natively a scope reaches libweft's own waits only")
+        # A listener whose queue is full drops what comes: connect() waits.
+        with socket.socket() as silent, socket.socket() as filler, socket.create_server(("127.0.0.2", 0)) as server:
+            port = server.getsockname()[1]
+            silent.bind(("127.0.0.3", port))
+            silent.listen(0)
+            filler.connect(("127.0.0.3", port))
+            self.assertEqual(self.eyeballs(str(port), "127.0.0.3", "127.0.0.2"), (0, "127.0.0.2"))
+
     def echo(self, silence):
         server = subprocess.Popen([os.path.join(EXAMPLES, "echo"), "0", silence], stdout=subprocess.PIPE)
         self.addCleanup(server.stdout.close)
