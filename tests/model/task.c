@@ -316,11 +316,18 @@ static void sleep_without_barrier(void *arg)
 	may_sleep = wf_deque_may_sleep(&calls, no_barrier, is_any);
 }
 
-/* As weft_task_join(): the younger one steps aside meanwhile. */
+/* As weft_task_join() of the one in the middle: the youngest steps aside meanwhile, the oldest would be taken by its place. */
 static void join_beside_another(void *arg)
 {
-	join_one(0);
+	join_one(1);
 	has_called = wf_take_must_call(&deque, &calls);
+}
+
+/* The oldest is stolen, and while the youngest is set aside there is none. */
+static void steal_then_sleep(void *arg)
+{
+	steal(arg);
+	sleep_if_none(arg);
 }
 
 static void setup_sleep_beside_join(void)
@@ -328,10 +335,10 @@ static void setup_sleep_beside_join(void)
 	prepare(SLOTS);
 	calls = 0;
 	has_called = may_sleep = false;
-	push(0);
-	push(1);
+	for (int i = 0; i < 3; i++)
+		push(i);
 	(void)model_cpu("joins", join_beside_another, NULL, NULL);
-	(void)model_cpu("crew", sleep_if_none, NULL, NULL);
+	(void)model_cpu("crew", steal_then_sleep, NULL, NULL);
 }
 
 static void setup_sleep(void)
