@@ -53,7 +53,8 @@ static long call_once(struct lx_thread *self, long nr, const long args[6], enum 
 {
 	static const uint32_t nothing;
 	struct wf_scopes *sc = how == CALL_REST || !lx_scope_reaches(nr) ? NULL : self->base.scopes;
-	bool is_new = how == CALL_WATCHED && WF_UNLIKELY(!is_known(nr));
+	/* The monitor interrupts a call that breaks only while the worker is there. */
+	bool is_new = how == CALL_WATCHED && WF_UNLIKELY(!is_known(nr)) && !self->base.breaks_call;
 	uint64_t began = is_new ? wf_cpu_cycles() : 0;
 	long ret;
 
