@@ -104,6 +104,70 @@ class Examples(unittest.TestCase):
         for c in clients:
             self.assertEqual(c.recv(1), b"")
 
+    def started(self, *args):
+        server = subprocess.Popen([os.path.join(EXAMPLES, args[0]), *args[1:]], stdout=subprocess.PIPE)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        return server, int(server.stdout.readline().split()[1])
+
+    def client(self, port):
+        c = socket.create_connection(("127.0.0.1", port), LIMIT)
+        self.addCleanup(c.close)
+        f = c.makefile("rb")
+        self.addCleanup(f.close)
+        return c, f
+
+    def chat(self, port, name):
+        c, f = self.client(port)
+        c.sendall(b"/nick " + name + b"\n")
+        while f.readline() != b"* ok\n":
+            pass
+        return c, f
+
+    def test_the_chat_server_tells_all_others_and_nobody_holds_it_up(self):
+        server, port = self.started("chat", "0")
+        ann, ann_reads = self.chat(port, b"ann")
+        _, bob_reads = self.chat(port, b"bob")
+        self.assertEqual(ann_reads.readline(), b"guest 2 is here\n")
+        self.assertEqual(ann_reads.readline(), b"bob was guest 2\n")
+        ann.sendall(b"/nick bob\n/unknown\nhel")
+        self.assertEqual(ann_reads.readline(), b"* no: it is taken, or no name\n")
+        self.assertEqual(ann_reads.readline(), b"* /nick NAME, /leave\n")
+        ann.sendall(b"lo\x1b\r\n")
+        self.assertEqual(bob_reads.readline(), b"ann: hello?\n")
+
+        eve, eve_reads = self.chat(port, b"eve")
+        eve.sendall(b"x" * 400)
+        self.assertEqual(eve_reads.readline(), b"* too long\n")
+        while bob_reads.readline() != b"eve has left\n":
+            pass
+
+        # One that reads nothing is let go when its buffers and its channel are full; bob reads every line meanwhile.
+        lazy = socket.socket()
+        self.addCleanup(lazy.close)
+        lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        lazy.connect(("127.0.0.1", port))
+        self.assertEqual(bob_reads.readline(), b"guest 4 is here\n")
+        gone = False
+        for i in range(100000):
+            ann.sendall(b"%d %s\n" % (i, b"y" * 380))
+            line = bob_reads.readline()
+            if line == b"guest 4 has left\n":
+                gone = True
+                line = bob_reads.readline()
+            self.assertEqual(line[:5 + len(str(i))], b"ann: %d" % i)
+            if gone:
+                break
+        self.assertTrue(gone)
+
+        ann.sendall(b"/leave\n")
+        self.assertEqual(bob_reads.readline(), b"ann has left\n")
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.stdout.read(), b"ended\n")
+        self.assertEqual(server.wait(LIMIT), 0)
+        self.assertEqual(bob_reads.read(), b"")
+
 
 if __name__ == "__main__":
     unittest.main()
