@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import unittest
 
 EXAMPLES = os.environ["EXAMPLES"]
@@ -167,6 +168,84 @@ class Examples(unittest.TestCase):
         self.assertEqual(server.stdout.read(), b"ended\n")
         self.assertEqual(server.wait(LIMIT), 0)
         self.assertEqual(bob_reads.read(), b"")
+
+    def site(self, answer):
+        """A server that calls answer(path, connection), in a thread for each connection."""
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def serve(c):
+            with c, c.makefile("rb") as f:
+                path = f.readline().split()[1].decode()
+                while f.readline().strip():
+                    pass
+                answer(path, c)
+
+        def accept():
+            while True:
+                try:
+                    c = listener.accept()[0]
+                except OSError:
+                    return
+                threading.Thread(target=serve, args=(c,), daemon=True).start()
+
+        acceptor = threading.Thread(target=accept)
+        acceptor.start()
+        self.addCleanup(listener.close)
+        self.addCleanup(acceptor.join)
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
+        return str(listener.getsockname()[1])
+
+    def crawler(self, *args):
+        done = subprocess.run([os.path.join(EXAMPLES, "crawler"), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+        return done.returncode, sorted(done.stdout.decode().splitlines()), done.stderr.decode()
+
+    def test_the_crawler_gets_each_page_once_and_so_many_at_a_time(self):
+        lock, asked, now, most = threading.Lock(), [], [0], [0]
+        full = threading.Event()
+
+        def answer(path, c):
+            with lock:
+                asked.append(path)
+                now[0] += 1
+                most[0] = max(most[0], now[0])
+                if now[0] == 3:
+                    full.set()
+            if path.startswith("/p"):
+                full.wait(LIMIT)  # the first ones stay until there are three
+            with lock:
+                now[0] -= 1
+            links = ["/p%d#x" % i for i in range(20)] + ["/", "/none", "/odd", "/shut", "//else/where", "mailto:a", "/a b", "/" + "l" * 600]
+            body = "".join('<a href="%s">' % x for x in links) + '\0<a href="/unfinished'
+            head = {"/none": "HTTP/1.1 404 No", "/odd": "what?", "/shut": ""}.get(path, "HTTP/1.1 200 OK")
+            c.sendall(("%s\r\n\r\n%s" % (head, body)).encode() if head else b"")
+
+        code, lines, errors = self.crawler(self.site(answer), "/", "3")
+        pages = ["/"] + ["/p%d" % i for i in range(20)]
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(lines, sorted(["200 " + p for p in pages] + ["404 /none", "/odd: Protocol error", "/shut: Protocol error"]))
+        self.assertEqual(sorted(asked), sorted(pages + ["/none", "/odd", "/shut"]))
+        self.assertEqual(most[0], 3)
+
+    def test_the_crawler_ends_in_time_whatever_the_server_does(self):
+        if os.environ["WEFT"] == "0":
+            self.skipTest("natively a scope reaches libweft's own waits only")
+        over = threading.Event()
+        self.addCleanup(over.set)
+
+        def answer(path, c):
+            if path == "/":
+                c.sendall(b'HTTP/1.1 200 OK\r\n\r\n<a href="/silent">')
+            else:
+                over.wait(LIMIT)
+
+        code, lines, errors = self.crawler(self.site(answer), "/", "3", "200")
+        self.assertEqual((code, lines[:1]), (1, ["200 /"]))
+        self.assertEqual(errors, "crawler: Connection timed out\n")
+
+    def test_the_crawler_says_that_nobody_listens(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.assertEqual(self.crawler(str(s.getsockname()[1]), "/")[1], ["/: Connection refused"])
 
 
 if __name__ == "__main__":
