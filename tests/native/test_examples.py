@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of examples/native, each attached and natively: what they answer, and that they end when they are told to."""
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -246,6 +247,62 @@ class Examples(unittest.TestCase):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.assertEqual(self.crawler(str(s.getsockname()[1]), "/")[1], ["/: Connection refused"])
+
+    def response(self, f, body=True):
+        status, fields = f.readline().split(b" ", 2), {}
+        for line in iter(f.readline, b"\r\n"):
+            name, value = line.split(b": ")
+            fields[name] = value.strip()
+        return int(status[1]), fields[b"Connection"], f.read(int(fields[b"Content-Length"])) if body else b""
+
+    def test_the_http_server_keeps_a_connection_and_answers_in_order(self):
+        server, port = self.started("http", "0")
+        c, f = self.client(port)
+        c.sendall(b"GET / HTTP/1.1\r\n\r\nHEAD /big HTTP/1.1\r\nA: b\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 0\r\n\r\nGET /n")
+        self.assertEqual(self.response(f), (200, b"keep-alive", b"hello\n"))
+        self.assertEqual(self.response(f, body=False), (200, b"keep-alive", b""))
+        self.assertEqual(self.response(f), (405, b"keep-alive", b"Method Not Allowed"))
+        c.sendall(b"one HTTP/1.1\r\n\r\nGET /big HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        self.assertEqual(self.response(f), (404, b"keep-alive", b"Not Found"))
+        self.assertEqual(self.response(f), (200, b"close", b"." * 2**20))
+        if os.environ["WEFT"] == "0":
+            return  # natively a scope reaches libweft's own waits only
+        idle, _ = self.client(port)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.stdout.read(), b"ended\n")
+        self.assertEqual(server.wait(LIMIT), 0)
+
+    def test_the_http_server_refuses_what_it_does_not_understand(self):
+        _, port = self.started("http", "0")
+        for request, status in (
+            (b"nonsense\r\n\r\n", 400),
+            (b"\r\n\r\n", 400),
+            (b"GET / HTTP/1.1 x\r\n\r\n", 400),
+            (b"GET /\0 HTTP/1.1\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nContent-Length : 5\r\n\r\n", 400),
+            (b"GET /" + b"l" * 300 + b" HTTP/1.1\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\ncontent-length: 5\r\n\r\n", 413),
+            (b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 413),
+            (b"GET / HTTP/1.1\r\nA: " + b"a" * (8192 - 19), 431),
+        ):
+            c, f = self.client(port)
+            c.sendall(request)
+            self.assertEqual(self.response(f)[:2], (status, b"close"), request)
+            self.assertEqual(f.read(), b"")
+
+    def test_the_http_server_bounds_connections_and_their_time(self):
+        if os.environ["WEFT"] == "0":
+            self.skipTest("natively a scope reaches libweft's own waits only")
+        _, port = self.started("http", "0", "2", "200")
+        (slow, slow_reads), (_, idle_reads) = self.client(port), self.client(port)
+        slow.sendall(b"GET / HT")
+        third, third_reads = self.client(port)
+        third.sendall(b"GET / HTTP/1.1\r\n\r\n")  # served when one of the others has been let go
+        self.assertEqual(self.response(third_reads)[0], 200)
+        self.assertTrue(select.select([slow, idle_reads], [], [], 0)[0])
+        self.assertEqual(self.response(slow_reads)[:2], (408, b"close"))
+        self.assertEqual(idle_reads.read(), b"")
 
 
 if __name__ == "__main__":
