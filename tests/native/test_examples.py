@@ -304,6 +304,47 @@ class Examples(unittest.TestCase):
         self.assertEqual(self.response(slow_reads)[:2], (408, b"close"))
         self.assertEqual(idle_reads.read(), b"")
 
+    def send_until_closed(self, c, data):
+        try:
+            c.sendall(data)
+        except OSError:
+            pass
+
+    def test_the_loop_and_the_blocking_code_do_the_same(self):
+        for name in ("loop_before", "loop_after"):
+            with self.subTest(name):
+                server, port = self.started(name, "0", "60000")
+                a, a_reads = self.client(port)
+                b, b_reads = self.client(port)
+                a.sendall(b"one\ntwo\none\nth")
+                self.assertEqual([a_reads.readline() for _ in range(3)], [b"1 one\n", b"1 two\n", b"2 one\n"])
+                b.sendall(b"two\nbye\ntwo\n")
+                self.assertEqual(b_reads.readline(), b"2 two\n")
+                with self.client(port)[0] as c:
+                    c.sendall(b"l" * 64)
+                    self.assertEqual(c.recv(1), b"")
+                a.sendall(b"ree\ntwo\n")
+                self.assertEqual([a_reads.readline() for _ in range(2)], [b"1 three\n", b"3 two\n"])
+
+                # More answers than the buffers between hold: the server waits until they are read.
+                sender = threading.Thread(target=self.send_until_closed, args=(a, b"x\n" * 1000000))
+                sender.start()
+                for i in range(1, 5001):
+                    self.assertEqual(a_reads.readline(), b"%d x\n" % i)
+                a.shutdown(socket.SHUT_RDWR)
+                sender.join()
+
+                if name == "loop_after" and os.environ["WEFT"] == "0":
+                    continue  # natively a scope reaches libweft's own waits only
+                server.send_signal(signal.SIGTERM)
+                self.assertEqual(server.stdout.read(), b"ended\n")
+                self.assertEqual(server.wait(LIMIT), 0)
+
+                _, port = self.started(name, "0", "50")
+                slow, _ = self.client(port)
+                slow.sendall(b"no end")
+                self.assertEqual(slow.recv(1), b"")
+
 
 if __name__ == "__main__":
     unittest.main()
