@@ -50,11 +50,16 @@ static int serve(void *arg)
 
 static int accept_all(void *arg)
 {
-	int listener = *(int *)arg, fd;
+	int listener = *(int *)arg, fd, ret = 0;
 
-	while ((fd = accept(listener, NULL, NULL)) >= 0)
-		if (weft_group_go(&server, serve, (void *)(intptr_t)fd) < 0)
+	while (ret == 0) {
+		fd = accept(listener, NULL, NULL);
+		if (fd <
+		    0) /* no descriptors: some may be given back soon. Or the server ends, and this says so. */
+			ret = weft_sleep_until(weft_now() + 50 * WEFT_MS);
+		else if (weft_group_go(&server, serve, (void *)(intptr_t)fd) < 0)
 			close(fd);
+	}
 	return 0;
 }
 
