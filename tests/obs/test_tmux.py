@@ -32,13 +32,16 @@ class Tmux(unittest.TestCase):
         self.addCleanup(self.victim.communicate)
         self.addCleanup(self.victim.kill)
         self.assertEqual(self.victim.stdout.readline(), "ready\n")
+        self.socket, self.nr_servers = None, 0
 
     def tmux(self, *args):
-        return subprocess.run(["tmux", "-f", "/dev/null", "-S", os.path.join(self.dir.name, "socket"), *args], env=environment(),
+        return subprocess.run(["tmux", "-f", "/dev/null", "-S", self.socket, *args], env=environment(),
                               cwd=self.dir.name, capture_output=True, text=True, check=True).stdout
 
     def start(self, columns, rows):
-        """A shell that says so when the page is over."""
+        """A shell that says so when the page is over. Each has a server of its own: the last one may be about to end."""
+        self.nr_servers += 1
+        self.socket = os.path.join(self.dir.name, f"socket{self.nr_servers}")
         command = f"{shlex.quote(WEFT)} top -d 0.2 {self.victim.pid}; echo status $?; stty -a | grep -c ' echo '; cat"
         self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", "-c", command)
         self.addCleanup(self.stop)
@@ -84,7 +87,7 @@ class Tmux(unittest.TestCase):
             self.tmux("send-keys", "g")
             text = self.until("LONGEST", "THREADS STATE")
             self.assertTrue(all(len(line) <= columns for line in text.splitlines()))
-            self.assertEqual(sorted(n.split("-")[1] for n in os.listdir(self.dir.name) if n != "socket"), ["dump", "trace"])
+            self.assertEqual(sorted(n.split("-")[1] for n in os.listdir(self.dir.name) if n.startswith("weft-")), ["dump", "trace"])
             self.tmux("send-keys", "t")
             self.until("WAITS FOR", "owner")
             self.tmux("resize-window", "-x", "100", "-y", "12")
@@ -93,7 +96,7 @@ class Tmux(unittest.TestCase):
             self.ended(0)
             self.stop()
             for name in os.listdir(self.dir.name):
-                if name != "socket":
+                if name.startswith("weft-"):
                     os.unlink(os.path.join(self.dir.name, name))
 
     def test_the_target_executes_is_stopped_and_ends(self):
