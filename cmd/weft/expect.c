@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What to expect of a program, and of a process that runs already; see expect.h.
+ * Expectations of a program, and of a process that runs already; see expect.h.
  *
  * Called by: report.c. Invariant: reads only; what a process shows of itself is bounded in number and never believed to be
  * well-formed. The process goes on meanwhile, so that a figure is of one moment.

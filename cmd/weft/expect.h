@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What to expect of a program under weft beside the verdict: its locks, where its threads wait now, how large stacks and how
+ * Expectations of a program under weft beside the verdict: its locks, where its threads wait now, how large stacks and how
  * many workers are worth trying. Used by: report.c.
  */
 #ifndef WF_EXPECT_H

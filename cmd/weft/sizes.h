@@ -13,7 +13,7 @@
 bool wf_sizes_parse_number(const char *text, unsigned long long *out);
 /* The number may have a unit: K, M or G. At most 1024G. */
 bool wf_sizes_parse(const char *text, unsigned long long *out);
-/* What --record takes: a size, "calls", or both with a comma between them. NULL: the default. */
+/* The value of --record: a size, "calls", or both with a comma between them. NULL: the default. */
 bool wf_sizes_parse_record(const char *text, unsigned long long *out_bytes, bool *out_calls);
 
 #endif

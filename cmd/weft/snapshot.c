@@ -114,7 +114,7 @@ static void put_file(struct snapshot *s, const char *path, size_t len)
 	s->nr++;
 }
 
-/* What cannot be read from its beginning on, as registers of a CPU, is left out. */
+/* A file that cannot be read from its beginning on, as registers of a CPU, is left out. */
 static void copy(const char *path, const char *content, void *data)
 {
 	struct snapshot *s = data;

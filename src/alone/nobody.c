@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the objects of libweft ask of the scheduler and of linux/ for a thread of weft's, where there is none.
+ * The functions that the objects of libweft ask of the scheduler and of linux/ for a thread of weft's, where there is none.
  *
  * wf_face_enter() answers NULL everywhere, so that nobody comes to those functions that end the process here. Each of them is the
  * work of a port; src/arch/arch.h has the order. The link of the library is the judge of whether one is lacking.

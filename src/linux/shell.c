@@ -60,7 +60,7 @@ void lx_shell_rest(struct lx_thread *self)
 	wf_store_release(&self->sig_mask, ~0ull);
 }
 
-/* Who sends adds first, then looks at masks; see lx_signal_set_mask(). */
+/* A sender adds first, then looks at masks; see lx_signal_set_mask(). */
 void lx_shell_pass_on(void)
 {
 	if (WF_UNLIKELY(wf_load_seq_cst(&lx.shared.set)))

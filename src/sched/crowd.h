@@ -32,7 +32,7 @@ WF_INLINE bool wf_crowd_has_offer(void)
 	return WF_UNLIKELY(wf_load_relaxed(&wf_rt.offers) != NULL);
 }
 
-/* What was offered, oldest first, if it is still there: the caller's. */
+/* The threads that were offered, oldest first, if they are still there: the caller's. */
 struct wf_thread *wf_crowd_take(void);
 
 #endif

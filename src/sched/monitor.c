@@ -107,7 +107,7 @@ static bool is_woken_waiting(const struct wf_worker *w)
 
 #define ASKED_AT_ONCE 4u
 
-/* Whoever of the others has a processor answers. */
+/* One of the others that has a processor answers. */
 static void ask_others(const struct wf_worker *w)
 {
 	uint32_t nr = WF_MIN(wf_rt.nr_workers - 1, ASKED_AT_ONCE);

@@ -97,7 +97,7 @@ extern struct wf_trace wf_trace;
 /* keeps: WF_TRACE_*. bytes: of each ring; what is no power of two is rounded down. Before the first kernel thread. */
 void wf_trace_arm(uint32_t keeps, uint64_t bytes, const struct wf_trace_moment *now);
 
-/* What was asked for from outside, where there are no rings yet: they are to be given out. False: they were before. */
+/* Rings were asked for from outside, where there are none yet: they are to be given out. False: they were before. */
 bool wf_trace_take_over(uint64_t asked, const struct wf_trace_moment *now);
 /* Events are written from now on, or not, as was asked. What was frozen stays so. */
 void wf_trace_switch(uint64_t asked);

@@ -15,7 +15,7 @@ static inline bool is_native_run(void)
 	return weft && strcmp(weft, "0") == 0;
 }
 
-/* What the emulator of a processor cannot do, under which meson runs the programs of another family. */
+/* Limits of the emulator of a processor, under which meson runs the programs of another family. */
 #define SKIP_IF_EMULATED(lack)                                                                     \
 	do {                                                                                       \
 		if (getenv("MESON_EXE_WRAPPER"))                                                   \

@@ -17,7 +17,7 @@
 
 #include "tune/tune.h"
 
-/* What the commands take begins with their number. */
+/* Each structure that a command takes begins with its number. */
 union request {
 	__u32 command;
 	struct ethtool_value value;

@@ -29,7 +29,7 @@ static void quote(char **at, const char *text)
 	}
 }
 
-/* What was found are the cards. False: no memory. */
+/* The places found are the cards. False: no memory. */
 static bool add_to_each(glob_t *found, const char *name)
 {
 	for (size_t i = 0; i < found->gl_pathc; i++) {

@@ -169,7 +169,7 @@ bool wf_watch_ended(int pidfd);
 bool wf_watch_ended_is_there(int pidfd);
 /* How it has ended, as wait() says it. False: that cannot be known, or not yet. */
 bool wf_watch_ended_status(int pidfd, pid_t pid, int *out);
-/* What /proc/PID/stat says from the end of the name on: ") S 1 ...". NULL: there is no such process. */
+/* The rest of /proc/PID/stat from the end of the name on: ") S 1 ...". NULL: there is no such process. */
 #define WF_WATCH_STAT_BYTES 1536u
 const char *wf_watch_ended_stat(pid_t pid, char text[WF_WATCH_STAT_BYTES]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the kernel tells of signals, as far as structures of ours hold it. The layout of its frames comes with the gate.
+ * Facts of the kernel about signals, as far as structures of ours hold them. The layout of its frames comes with the gate.
  */
 #ifndef WF_ARCH_AARCH64_SIGFRAME_H
 #define WF_ARCH_AARCH64_SIGFRAME_H
