@@ -21,7 +21,8 @@ static void arm(int64_t ns)
 static void arms_again(int sig)
 {
 	(void)sig;
-	arm(++turns < TURNS ? 1000 : 0);
+	if (++turns <= TURNS)
+		arm(turns < TURNS ? 1000 : 0);
 }
 
 static void make(clockid_t clock, int sig)
@@ -30,6 +31,21 @@ static void make(clockid_t clock, int sig)
 
 	turns = 0;
 	CHECK_SYS(timer_create(clock, &event, &timer));
+}
+
+static void check_turns(void)
+{
+	if (kernel_drops_timer_signals())
+		CHECK_EQ(turns, TURNS);
+	else
+		CHECK(turns >= TURNS);
+}
+
+/* What an older kernel leaves queued would be taken for the next round's. */
+static void drop_stale(const sigset_t *set)
+{
+	while (sigtimedwait(set, NULL, &(struct timespec){ 0 }) > 0)
+		;
 }
 
 static void set_from_its_handler(int sig)
@@ -45,9 +61,9 @@ static void set_from_its_handler(int sig)
 	while (turns < TURNS)
 		sigsuspend(&old);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	CHECK_EQ(turns, TURNS);
+	check_turns();
 	CHECK_SYS(timer_delete(timer));
-	CHECK_EQ(turns, TURNS);
+	check_turns();
 }
 
 static void unblocked_now_and_then(int sig)
@@ -63,7 +79,7 @@ static void unblocked_now_and_then(int sig)
 		pthread_sigmask(SIG_BLOCK, &set, &old);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
-	CHECK_EQ(turns, TURNS);
+	check_turns();
 	CHECK_SYS(timer_delete(timer));
 }
 
@@ -96,6 +112,7 @@ static void set_for_the_past(int sig)
 		while (turns == 0)
 			sigsuspend(&old);
 		CHECK_EQ(overrun, INT32_MAX);
+		drop_stale(&set);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	CHECK_SYS(timer_delete(timer));
