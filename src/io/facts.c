@@ -31,9 +31,10 @@
  * look before it sleeps. It waits anyway, and looks when it wakes; so data that the program heard of before we do
  * makes it late by no more than that.
  */
+#include "io/facts.h"
+
 #include "base/die.h"
-#include "io/fdtab.h"
-#include "sys/syscall.h"
+#include "sched/runtime.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -62,7 +63,7 @@ struct facts {
 
 static uint32_t share_epoch; /* (a) grows whenever the process shares all of its files */
 
-void wf_fdtab_reset_facts(struct fd_entry *e)
+void wf_facts_reset(struct fd_entry *e)
 {
 	e->known = 0;
 	e->change++;
@@ -77,16 +78,6 @@ static bool has_note(int fd, uint8_t note)
 	struct fd_entry *e = wf_fdtab_entry(fd);
 
 	return e && wf_load_relaxed(&e->file_notes) & note;
-}
-
-void wf_fdtab_note(struct fd_entry *e, uint8_t note, bool is_set)
-{
-	if (!(wf_load_relaxed(&e->file_notes) & note) == !is_set)
-		return;
-	wf_spin_lock(&e->lock);
-	wf_store_relaxed(&e->file_notes,
-			 (uint8_t)(is_set ? e->file_notes | note : e->file_notes & ~note));
-	wf_spin_unlock(&e->lock);
 }
 
 static void set_note(int fd, uint8_t note, bool is_set)
@@ -118,20 +109,13 @@ void wf_fd_note_lacks_nowait(int fd)
 	set_note(fd, WF_FD_NOTE_NO_NOWAIT, true);
 }
 
-void wf_fd_made(int fd, bool is_nonblocking)
+void wf_facts_begin(struct fd_entry *e, bool is_nonblocking)
 {
-	struct fd_entry *e = wf_fdtab_entry(fd);
-
-	wf_fd_forget(fd);
-	if (!e)
-		return;
-	wf_spin_lock(&e->lock);
-	wf_fdtab_reset_facts(e);
+	wf_facts_reset(e);
 	e->is_sole = true;
 	e->share_epoch = wf_load_relaxed(&share_epoch);
 	e->is_nonblocking = is_nonblocking;
 	e->known = KNOWN_FLAGS;
-	wf_spin_unlock(&e->lock);
 }
 
 void wf_fd_changed(int fd)
@@ -161,6 +145,13 @@ void wf_fd_shared(int fd)
 void wf_fd_all_shared(void)
 {
 	(void)wf_fetch_add(&share_epoch, 1u);
+}
+
+void wf_fd_make_private(void)
+{
+	wf_fd_all_shared(); /* what it tells a file is told to ours */
+	wf_self()->has_own_files = true;
+	wf_store_release(&wf_fdtab.has_private, 1u);
 }
 
 /* Under the entry's lock. */
@@ -366,7 +357,7 @@ static bool is_empty_tcp(const struct fd_entry *e, uint32_t seq)
 	return has_stayed_empty(e, seq) && e->known & KNOWN_PROTOCOL && e->is_tcp;
 }
 
-bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq)
+bool wf_facts_is_empty_for_good(const struct fd_entry *e, uint32_t seq)
 {
 	const uint8_t needed = KNOWN_FLAGS | KNOWN_RCVTIMEO;
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The table of descriptors, for the files of io/; everybody else sees fd.h.
+ * The table of descriptors: an entry for each number, which the files of io/ work on. All others ask what stands at the
+ * end, and look at no entry.
+ *
+ * io/ is a stair: this one, facts (what the file was told), fd (who waits), uses (calls that outlive their number),
+ * epoll_driver (the poller); pollset (the epoll set) stands beside facts. Each calls only those before it.
  *
  * It is the process's. A bound thread may have a table of its own, where a number means another file: for it there is no
  * entry, nothing is known or noted of any descriptor, and it waits in the kernel.
@@ -10,8 +14,19 @@
 #ifndef WF_IO_FDTAB_H
 #define WF_IO_FDTAB_H
 
+#include "base/list.h"
 #include "base/spin.h"
-#include "io/fd.h"
+
+#define WF_MAX_FDS (1 << 20)
+
+enum wf_fd_kind {
+	WF_FD_UNKNOWN,
+	WF_FD_SOCKET,
+	WF_FD_PIPE,
+	WF_FD_FILE,  /* regular file, directory, block device: never waits in the poller */
+	WF_FD_CHAR,  /* character device: a terminal, /dev/null, ... */
+	WF_FD_OTHER, /* eventfd, timerfd, ... */
+};
 
 enum fd_file_note {
 	WF_FD_NOTE_DIRECT = 1,
@@ -63,6 +78,12 @@ struct wf_fdtab {
 } WF_ALIGNED(WF_CACHE_LINE);
 extern struct wf_fdtab wf_fdtab;
 
+/*
+ * The caller has a table of descriptors of its own, and is bound. The runtime's numbers are kept there, too, but what a
+ * number means is not in ours.
+ */
+bool wf_fd_is_private(void);
+
 struct fd_entry *wf_fdtab_entry_behind_end(int fd);
 /* NULL: no descriptor can have that number, there is no memory for it, or the caller has a table of its own. */
 WF_INLINE struct fd_entry *wf_fdtab_entry(int fd)
@@ -74,8 +95,6 @@ WF_INLINE struct fd_entry *wf_fdtab_entry(int fd)
 	return wf_fdtab_entry_behind_end(fd);
 }
 
-/* Under the entry's lock: the number loses its file. Threads that wait without a wf_fd_use are woken. */
-void wf_fdtab_detach(struct fd_entry *e, int fd);
 /* Under no lock: set or clear one of enum fd_file_note. */
 void wf_fdtab_note(struct fd_entry *e, uint8_t note, bool is_set);
 
@@ -86,9 +105,6 @@ WF_INLINE bool wf_fdtab_is_blank(const struct fd_entry *e)
 	       !wf_load_relaxed(&e->is_sole) && !wf_load_relaxed(&e->file_notes);
 }
 
-/* A duplicate of fd at a high number, out of the way of the program's; or -errno. */
-int wf_fdtab_dup_high(int fd);
-void wf_uses_forget(bool are_others);
 /* Under the entry's lock: nothing was left to read after seq events; of a file that is in no poller nobody would tell. */
 WF_INLINE void wf_fdtab_note_empty(struct fd_entry *e, uint32_t seq, bool is_sure)
 {
@@ -97,9 +113,19 @@ WF_INLINE void wf_fdtab_note_empty(struct fd_entry *e, uint32_t seq, bool is_sur
 	e->empty_at = seq;
 	e->is_surely_empty = is_sure;
 }
-/* Under the entry's lock: wf_fd_is_empty(), and a reader waits, without a time limit. */
-bool wf_fdtab_is_empty_for_good(const struct fd_entry *e, uint32_t seq);
-/* Under the entry's lock: a new file has the number, or none. */
-void wf_fdtab_reset_facts(struct fd_entry *e);
+
+/* A duplicate of fd at a high number, out of the way of the program's; or -errno. */
+int wf_fdtab_dup_high(int fd);
+/* fd itself, moved there if that can be; an error is handed on. */
+int wf_fdtab_move_high(int fd);
+/* 0 or -ENOMEM. */
+int wf_fdtab_init(void);
+void wf_fdtab_forget(void);
+
+/* Number of events seen on fd so far; 0 for a descriptor out of range. */
+uint32_t wf_fd_seq(int fd);
+enum wf_fd_kind wf_fd_kind(int fd);
+/* The table has room for it: it can be waited for. */
+bool wf_fd_has_room(int fd);
 
 #endif

@@ -14,8 +14,8 @@
  * under way than the completion queue has room for.
  */
 #include "arch/arch.h"
-#include "io/fdtab.h"
 #include "io/ring.h"
+#include "io/uses.h"
 #include "sched/park.h"
 #include "sched/preempt.h"
 #include "sched/runtime.h"

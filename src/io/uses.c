@@ -11,8 +11,9 @@
  * changes the generation, then waits until nr_tries is 0. One of the two sees the other. An attempt does not
  * block and is not preempted, so that wait is short.
  */
+#include "io/uses.h"
+
 #include "base/die.h"
-#include "io/fdtab.h"
 #include "sys/syscall.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ void wf_fd_set_own(int fd, bool is_own)
 	if (!e)
 		return;
 	wf_spin_lock(&e->lock);
-	wf_fdtab_detach(e, fd);
+	wf_fd_detach(e, fd);
 	wf_store_relaxed(&e->file_notes, (uint8_t)(is_own ? WF_FD_NOTE_OWN : 0));
 	wf_spin_unlock(&e->lock);
 }
@@ -108,7 +109,7 @@ void wf_fd_closing(int fd)
 		keep(fd, e->generation, copy, e->nr_uses);
 		copy = -1;
 	}
-	wf_fdtab_detach(e, fd);
+	wf_fd_detach(e, fd);
 	wf_spin_unlock(&e->lock);
 	wait_for_tries(e);
 	if (copy >= 0) {

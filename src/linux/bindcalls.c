@@ -4,7 +4,7 @@
  */
 #include "linux/bindcalls.h"
 #include "arch/arch.h"
-#include "io/fd.h"
+#include "io/fdtab.h"
 #include "linux/bind.h"
 #include "linux/call.h"
 #include "linux/calls.h"

@@ -7,7 +7,9 @@
  * note after it, except where the file may be out of reach afterwards (close, fork, sending it away).
  */
 #include "linux/fds.h"
-#include "io/fd.h"
+#include "io/epoll_driver.h"
+#include "io/facts.h"
+#include "io/uses.h"
 #include "linux/abi.h"
 #include "linux/bind.h"
 #include "linux/bindcalls.h"

@@ -13,7 +13,8 @@
 #ifndef WF_LINUX_FDWAIT_H
 #define WF_LINUX_FDWAIT_H
 
-#include "io/fd.h"
+#include "io/facts.h"
+#include "io/uses.h"
 #include "linux/abi.h"
 #include "linux/msg.h"
 #include "linux/signals.h"

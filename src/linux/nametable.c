@@ -2,7 +2,7 @@
 /* Which descriptors are names of threads, or the directory of all threads; see nametable.h. */
 #include "linux/nametable.h"
 #include "base/spin.h"
-#include "io/fd.h"
+#include "io/fdtab.h"
 #include "sys/syscall.h"
 
 #include <linux/fcntl.h>

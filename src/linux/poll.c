@@ -2,6 +2,7 @@
 /*
  * poll, ppoll: the real call with a timeout of zero, repeated whenever one of its descriptors has moved (pollwait.c).
  */
+#include "io/facts.h"
 #include "linux/calls.h"
 #include "linux/pollwait.h"
 #include "linux/room.h"

@@ -6,7 +6,7 @@
  * the program's own signal mask and handlers; the runtime forgets everything until the child makes a thread.
  */
 #include "arch/arch.h"
-#include "io/fd.h"
+#include "io/facts.h"
 #include "linux/abi.h"
 #include "linux/action.h"
 #include "linux/call.h"

@@ -3,7 +3,7 @@
 #ifndef WF_LINUX_RW_H
 #define WF_LINUX_RW_H
 
-#include "io/fd.h"
+#include "io/fdtab.h"
 #include "linux/msg.h"
 
 /*

@@ -8,7 +8,7 @@
  */
 #include "arch/arch.h"
 #include "base/fmt.h"
-#include "io/fd.h"
+#include "io/epoll_driver.h"
 #include "io/ring.h"
 #include "linux/abi.h"
 #include "linux/action.h"

@@ -150,7 +150,7 @@ struct wf_thread {
 	uint32_t generation; /* (a) how often this slot was used */
 	/* (o) the real call that it is in is made again if it is ended for others; see rescue.h */
 	bool repeats_call;
-	bool has_own_files; /* (o) bound, and its kernel thread has a table of descriptors of its own; io/fd.h */
+	bool has_own_files; /* (o) bound, and its kernel thread has a table of descriptors of its own; io/fdtab.h */
 };
 
 /* A wait without a deadline touches two cache lines. */

@@ -4,7 +4,8 @@
  * handler of linux/ is in this program.
  */
 #include "arch/arch.h"
-#include "io/fd.h"
+#include "io/epoll_driver.h"
+#include "io/uses.h"
 #include "mem/stack.h"
 #include "sched/kick.h"
 #include "sched/monitor.h"

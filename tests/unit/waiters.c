@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* io/epoll_driver and io/facts: who of those that wait for a descriptor is woken, and what is known of it meanwhile. */
+/* io/fd, with the table, the facts and the poller below and above it: who of those that wait for a descriptor is woken, and what is known of it meanwhile. */
 #include "sched/park.h"
 
 #include <stdbool.h>
@@ -18,9 +18,11 @@ static bool note_unpark(struct wf_thread *t, enum wf_reason reason)
 }
 
 #define wf_unpark note_unpark
-#include "io/epoll_driver.c"
-#include "io/facts.c"
+#include "io/fd.c"
 #undef wf_unpark
+
+#include "io/epoll_driver.h"
+#include "sched/runtime.h"
 
 #include "tap.h"
 
@@ -48,7 +50,7 @@ static void end(void)
 	wf_fd_forget(fds[0]);
 	close(fds[0]);
 	close(fds[1]);
-	CHECK(!has_waiters());
+	CHECK(!wf_fd_has_waiters());
 }
 
 static int wait_as(int i, uint32_t events, bool is_exclusive, uint32_t seq)
@@ -62,7 +64,7 @@ static int wait_as(int i, uint32_t events, bool is_exclusive, uint32_t seq)
 /* All that has happened until now. */
 static void look(void)
 {
-	(void)poll_epoll(0);
+	(void)wf_epoll_driver.poll(0);
 }
 
 static void wait_all(int nr, bool is_exclusive)
@@ -155,7 +157,7 @@ TEST(what_came_between_the_look_and_the_wait_is_seen)
 	seq = wf_fd_seq(fds[0]);
 	send_one();
 	CHECK_EQ(wait_as(0, EPOLLIN, true, seq), 1);
-	CHECK(!has_waiters());
+	CHECK(!wf_fd_has_waiters());
 	CHECK_EQ(wait_as(0, EPOLLIN, true, wf_fd_seq(fds[0])), 0);
 	end();
 }
@@ -172,10 +174,10 @@ TEST(an_event_of_the_file_before_is_nobodys)
 	wf_fd_forget(fds[0]);
 	CHECK_EQ(wait_as(0, EPOLLIN, true, wf_fd_seq(fds[0])), 0);
 	seq = wf_fd_seq(fds[0]);
-	on_event(tag, EPOLLIN);
+	wf_fd_on_event(tag, EPOLLIN);
 	CHECK_EQ(nr_woken, 0);
 	CHECK_EQ(wf_fd_seq(fds[0]), seq);
-	on_event(tag + (1ull << 32), EPOLLIN);
+	wf_fd_on_event(tag + (1ull << 32), EPOLLIN);
 	CHECK_EQ(nr_woken, 1);
 	end();
 }
