@@ -13,6 +13,7 @@
 #include "sched/clock.h"
 #include "sched/direct.h"
 #include "sched/insys.h"
+#include "sched/rate.h"
 #include "sched/rescue.h"
 #include "sched/timers.h"
 

@@ -2,9 +2,9 @@
 /* Contenders of a lock on one worker; see gather.h. */
 #include "sched/gather.h"
 #include "sched/park.h"
+#include "sched/rate.h"
 #include "sched/runtime.h"
 
-#define BRIEF_CYCLES 700u /* about 300 ns: some moves of a cache line between distant processors */
 #define STEPS_OF_A_BRIEF_WAIT 4
 
 void wf_gather_waits(struct wf_gather *g)
@@ -21,7 +21,7 @@ void wf_gather_missed(struct wf_gather *g)
 
 static void learn_from_wake(struct wf_gather *g)
 {
-	bool is_brief = wf_cpu_cycles() - g->waited_at < BRIEF_CYCLES;
+	bool is_brief = wf_cpu_cycles() - g->waited_at < wf_span_cycles(WF_SPAN_BRIEF_LOCK);
 
 	wf_store_relaxed(&g->score, is_brief ? wf_habit_rise(WF_HABIT_BRIEF_LOCK, g->score,
 							     STEPS_OF_A_BRIEF_WAIT)

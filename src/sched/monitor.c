@@ -17,6 +17,7 @@
 #include "sched/park.h"
 #include "sched/poller.h"
 #include "sched/preempt.h"
+#include "sched/rate.h"
 #include "sched/record.h"
 #include "sched/rescue.h"
 #include "sched/runtime.h"
@@ -191,13 +192,10 @@ static void estimate_turn(struct wf_worker *w, int64_t now)
 static int64_t slice_began_at(const struct wf_worker *w, int64_t looked_at, int64_t now)
 {
 	uint64_t began = wf_load_hint(&w->turn_began), cycles = wf_cpu_cycles();
-	int64_t ago;
 
-	if (!began || cycles < began || cycles - began > WF_CYCLES_MAX)
+	if (!began || cycles < began || cycles - began > wf_span_cycles(WF_SPAN_COUNTED))
 		return now;
-	ago = (int64_t)((cycles - began) * wf_load_relaxed(&wf_rt.vtime_per_cycle) >> 32) *
-	      WF_VTIME_NS;
-	return WF_MAX(now - ago, looked_at);
+	return WF_MAX(now - wf_cycles_ns(cycles - began), looked_at);
 }
 
 /* Somebody waits for w, whose thread is not in a call. */
@@ -248,23 +246,6 @@ static void look_at_worker(struct wf_worker *w, struct look *l)
 		look_at_slice(w, l);
 }
 
-#define MEASURE_FROM_NS WF_MS
-#define MEASURE_TO_NS (10 * WF_SEC) /* the clock is disciplined: its speed may change */
-
-static void measure_cycles(int64_t now)
-{
-	uint64_t cycles = wf_cpu_cycles();
-	int64_t took = now - wf_rt.measured_at;
-
-	if (took >= MEASURE_FROM_NS && took <= MEASURE_TO_NS && cycles > wf_rt.measured_cycles)
-		wf_store_relaxed(&wf_rt.vtime_per_cycle, ((uint64_t)took / WF_VTIME_NS << 32) /
-								 (cycles - wf_rt.measured_cycles));
-	if (took > MEASURE_TO_NS) {
-		wf_rt.measured_at = now;
-		wf_rt.measured_cycles = cycles;
-	}
-}
-
 /*
  * A look together with the kernel's own tick costs no interrupt: 8 us instead of 20 to 50. So the next one is when the
  * kernel ticks, if that is not far off. The timer may be late by its slack, and not early.
@@ -294,7 +275,7 @@ static bool is_anybody_polling(void)
 
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++)
 		if ((int64_t)(cycles - wf_load_hint(&wf_rt.workers[i].polled_at)) <
-		    (int64_t)(2 * WF_POLL_CYCLES))
+		    (int64_t)(2 * wf_span_cycles(WF_SPAN_POLL)))
 			return true;
 	return false;
 }
@@ -338,7 +319,7 @@ int64_t wf_monitor_tick(int64_t now)
 	if (next < now && now - next <= EARLY_NS(wf_rt.slice_ns))
 		look.due = next;
 	wf_store_relaxed(&wf_rt.coarse_now, now);
-	measure_cycles(now);
+	wf_rate_look(now, wf_cpu_cycles());
 	wf_record_look();
 	notice_arming(now);
 	for (uint32_t i = 0; i < wf_rt.nr_workers; i++) {

@@ -7,6 +7,7 @@
 #include "sched/crowd.h"
 #include "sched/direct.h"
 #include "sched/insys.h"
+#include "sched/rate.h"
 #include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/scope.h"
@@ -50,8 +51,6 @@ static enum wf_reason reason_of(uint32_t state)
 	return (enum wf_reason)(state >> WF_REASON_SHIFT);
 }
 
-#define PARKS_SOON_CYCLES 60000u /* about 20 us: less than waking another processor costs */
-
 /* Learn whether this thread usually parks right after it woke somebody: then the woken one stays here. */
 static void learn_habit(struct wf_thread *self)
 {
@@ -59,7 +58,8 @@ static void learn_habit(struct wf_thread *self)
 
 	if (!self->woke_at)
 		return;
-	if ((wf_cpu_cycles() - self->woke_at) % (1ul << WF_WOKE_BITS) < PARKS_SOON_CYCLES)
+	if ((wf_cpu_cycles() - self->woke_at) % (1ul << WF_WOKE_BITS) <
+	    wf_span_cycles(WF_SPAN_PARKS_SOON))
 		habit = wf_habit_rise(WF_HABIT_PARKS_SOON, habit, 1);
 	else
 		habit = wf_habit_fall(WF_HABIT_PARKS_SOON, habit);
@@ -233,7 +233,6 @@ bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *
 }
 
 #define YIELDS_PER_LOOK 16u
-#define YIELD_CYCLES 60000u /* about 20 us: then a real one costs a few per cent at most */
 
 #define RARELY 10u /* so many times as long, where who is waited for seems to have a processor */
 #define LOOKED_AT 2u
@@ -244,28 +243,28 @@ bool wf_unpark_on(struct wf_thread *t, enum wf_reason reason, struct wf_worker *
  */
 static bool is_anybody_stuck(const struct wf_worker *self, uint64_t now)
 {
-	uint32_t nr = wf_rt.nr_workers - 1, first = nr ? now / YIELD_CYCLES % nr : 0;
+	uint64_t span = wf_span_cycles(WF_SPAN_YIELDS);
+	uint32_t nr = wf_rt.nr_workers - 1, first = nr ? now / span % nr : 0;
 
 	for (uint32_t i = 0; i < WF_MIN(nr, LOOKED_AT); i++) {
 		uint32_t index = (self->index + 1 + (first + i) % nr) % wf_rt.nr_workers;
 		struct wf_worker *w = &wf_rt.workers[index];
 		int64_t ago = (int64_t)(now - wf_load_hint(&w->yields_at));
 
-		if (wf_worker_is_running(w) && ago > (int64_t)(2 * YIELD_CYCLES))
+		if (wf_worker_is_running(w) && ago > (int64_t)(2 * span))
 			return true;
 	}
 	return false;
 }
 
-/* At most once in YIELD_CYCLES. */
+/* At most once in a span. */
 static bool is_due(const struct wf_worker *w, bool is_alone, uint64_t before, uint64_t now)
 {
-	uint64_t ago = now - w->yielded_at;
+	uint64_t ago = now - w->yielded_at, span = wf_span_cycles(WF_SPAN_YIELDS);
 
-	if (is_alone || ago >= RARELY * YIELD_CYCLES)
-		return ago >= YIELD_CYCLES;
-	return ago >= YIELD_CYCLES && now / YIELD_CYCLES != before / YIELD_CYCLES &&
-	       is_anybody_stuck(w, now);
+	if (is_alone || ago >= RARELY * span)
+		return ago >= span;
+	return ago >= span && now / span != before / span && is_anybody_stuck(w, now);
 }
 
 /*
@@ -283,7 +282,7 @@ static void yield_to_kernel(struct wf_worker *w, bool is_alone)
 	does_more = w->picks - w->yields_since > YIELDS_PER_LOOK;
 	w->yields_since = w->picks;
 	now = wf_cpu_cycles();
-	w->yields_left = now - before > YIELD_CYCLES ? 0 : YIELDS_PER_LOOK - 1;
+	w->yields_left = now - before > wf_span_cycles(WF_SPAN_YIELDS) ? 0 : YIELDS_PER_LOOK - 1;
 	wf_store_hint(&w->yields_at, now);
 	if (does_more || !is_due(w, is_alone, before, now))
 		return;
@@ -328,16 +327,14 @@ void wf_yield(void)
  * what the thread works on stays in the caches: so a few who are queued are to wait for a millisecond in all. Of many
  * each has about 100 us, as long as a turn of a thread that waits may well be. An inbox has not been counted.
  */
-#define FINDS_CYCLES 250000u
-#define ROUND_CYCLES 2500000u
-
 static bool is_enough(struct wf_worker *w, uint64_t cycles)
 {
 	uint32_t nr = wf_runq_nr(&w->rq);
 
-	if (cycles <= FINDS_CYCLES)
+	if (cycles <= wf_span_cycles(WF_SPAN_FINDS))
 		return false;
-	return wf_load_relaxed(&w->inbox) || (nr && cycles > ROUND_CYCLES / (nr + 1));
+	return wf_load_relaxed(&w->inbox) ||
+	       (nr && cycles > wf_span_cycles(WF_SPAN_ROUND) / (nr + 1));
 }
 
 void wf_found_ready(void)
@@ -362,7 +359,7 @@ void wf_found_ready(void)
 		return;
 	}
 	now = wf_cpu_cycles();
-	if (polls && now - w->polled_at > WF_POLL_CYCLES)
+	if (polls && now - w->polled_at > wf_span_cycles(WF_SPAN_POLL))
 		wf_worker_poll();
 	if (is_enough(w, now - began))
 		(void)wf_fetch_or(&wf_self()->attention, WF_ATT_RESCHED);

@@ -10,6 +10,7 @@
 #include "sched/monitor.h"
 #include "sched/park.h"
 #include "sched/preempt.h"
+#include "sched/rate.h"
 #include "sched/record.h"
 #include "sched/rescue.h"
 #include "sched/width.h"
@@ -19,12 +20,9 @@
 
 #define SPARES_KEPT 2
 
-/* Until the monitor has measured it: cycles of 2.5 GHz. */
-#define VTIME_PER_CYCLE ((1ull << 32) * 2 / 5 / WF_VTIME_NS)
-
 #define CLOCK_MONOTONIC_COARSE 6
 
-struct wf_runtime wf_rt = { .slice_ns = WF_SLICE_NS, .vtime_per_cycle = VTIME_PER_CYCLE };
+struct wf_runtime wf_rt = { .slice_ns = WF_SLICE_NS };
 
 #define PR_SET_NAME 15
 #define PR_GET_NAME 16
@@ -441,6 +439,7 @@ struct wf_thread *wf_runtime_start(const struct wf_runtime_config *config)
 	wf_rt.coarse_now = sys_now();
 	wf_rt.kernel_tick_ns = kernel_tick_ns();
 	wf_crowd_count();
+	wf_rate_begin();
 	wf_rt.monitor_until = WF_NEVER;
 	wf_wheel_init(&wf_rt.wheel, wf_rt.coarse_now);
 	wf_slab_init(&wf_rt.save_areas,
@@ -598,7 +597,6 @@ void wf_runtime_forget(void)
 {
 	wf_rt = (struct wf_runtime){
 		.slice_ns = WF_SLICE_NS,
-		.vtime_per_cycle = wf_rt.vtime_per_cycle,
 		.kthreads = wf_rt.kthreads,
 	};
 }

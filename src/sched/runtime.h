@@ -115,10 +115,6 @@ struct wf_runtime {
 	uint64_t seed;
 	int64_t slice_ns;
 	bool is_shuffled, keeps_worker, is_realtime;
-	/* (a) WF_VTIME_NS per cycle, with 32 bits of fraction; and by what the monitor finds that out */
-	uint64_t vtime_per_cycle;
-	uint64_t measured_cycles; /* monitor only */
-	int64_t measured_at;      /* monitor only */
 	int64_t kernel_tick_ns; /* (p) how often the kernel interrupts a busy processor; 0: not known */
 	bool is_crowded;        /* (p) there are more workers than processors */
 	int64_t kernel_slice_ns;  /* (p) of carriers, where that is so */
@@ -133,14 +129,6 @@ extern struct wf_runtime wf_rt;
  * which leaves all their shares.
  */
 #define WF_SPIN_SLICE_NS (2 * WF_MS)
-
-/* Cycles, which may be many, in nanoseconds. */
-WF_INLINE int64_t wf_cycles_ns(uint64_t cycles)
-{
-	return (int64_t)(WF_MIN(cycles, WF_CYCLES_MAX) * wf_load_relaxed(&wf_rt.vtime_per_cycle) >>
-			 32) *
-	       WF_VTIME_NS;
-}
 
 /* How long the thread that runs on w keeps it while others wait. */
 WF_INLINE int64_t wf_worker_slice(const struct wf_worker *w)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Random schedules; see shuffle.h. How often what happens: so that programs take about twice as long. */
 #include "sched/shuffle.h"
+#include "sched/rate.h"
 
 #define LONGEST_DELAY_NS (2 * WF_MS)
 #define SHORTEST_TICK_NS (50 * WF_US)
 #define LONGEST_TICK_NS WF_MS
-#define LONGEST_PAUSE 2000u /* cycles, and now and then a hundred times that */
 
 uint32_t wf_shuffle_below(uint32_t n)
 {
@@ -58,11 +58,11 @@ int64_t wf_shuffle_tick_ns(void)
 
 void wf_shuffle_pause(void)
 {
-	uint64_t began = wf_cpu_cycles(), cycles;
+	uint64_t began = wf_cpu_cycles(), longest = wf_span_cycles(WF_SPAN_PAUSE), cycles;
 
 	if (!once_in(8))
 		return;
-	cycles = wf_shuffle_below(once_in(64) ? 100 * LONGEST_PAUSE : LONGEST_PAUSE);
+	cycles = wf_shuffle_below(once_in(64) ? 100 * longest : longest);
 	while (wf_cpu_cycles() - began < cycles)
 		;
 }

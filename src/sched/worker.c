@@ -20,6 +20,7 @@
 #include "sched/park.h"
 #include "sched/peer.h"
 #include "sched/preempt.h"
+#include "sched/rate.h"
 #include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
@@ -97,9 +98,7 @@ static void charge_turn(struct wf_worker *w, struct wf_thread *t)
 		return;
 	}
 	if (began) {
-		took = WF_MIN(cycles - began, WF_CYCLES_MAX);
-		took = took * wf_load_relaxed(&wf_rt.vtime_per_cycle) >> 32;
-		took = WF_MIN(took, 4 * usual + TURN_SHORT);
+		took = WF_MIN(wf_cycles_vtime(cycles - began), 4 * usual + TURN_SHORT);
 		t->turn = WF_MIN((3 * usual + took) / 4, (uint64_t)UINT16_MAX) & UINT16_MAX;
 	}
 	wf_runq_charge(t, took);
@@ -237,7 +236,8 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 	bool new_slice;
 
 	wf_store_hint(&w->picks, w->picks + 1);
-	if (w->picks % POLL_EVERY_PICKS == 0 || w->turn_began > w->poll_paced_at + WF_POLL_CYCLES) {
+	if (w->picks % POLL_EVERY_PICKS == 0 ||
+	    w->turn_began > w->poll_paced_at + wf_span_cycles(WF_SPAN_POLL)) {
 		w->poll_paced_at = w->turn_began;
 		/* The kernel takes the processor from a real-time thread for none of its priority: one in a call, a child. */
 		if (WF_UNLIKELY(wf_rt.is_realtime))

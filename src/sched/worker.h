@@ -76,9 +76,6 @@ struct wf_worker {
 	bool inbox_gathers;
 } WF_ALIGNED(WF_CACHE_LINE);
 
-/* Cycles that are turned into time, so that products stay below 1 << 64. */
-#define WF_CYCLES_MAX (1ul << 36)
-
 /* Somebody carries w, and a thread runs on it. Both may change at any moment: a hint. */
 WF_INLINE bool wf_worker_is_running(const struct wf_worker *w)
 {
@@ -118,8 +115,6 @@ void wf_worker_ready(struct wf_thread *t);
 /* The same on a worker that is not ours, and runs somebody as far as we know. */
 void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t);
 
-/* While nobody sleeps in the poller, events wait for about 200 us at most. */
-#define WF_POLL_CYCLES 500000u
 /* Next thread of w's own: inbox, hand-off slot, queue. Does not search elsewhere. */
 struct wf_thread *wf_worker_pick(struct wf_worker *w);
 /* self, which runs on w, is charged for it. True: no other thread's turn has come, and it goes on, with a new slice if it had none. */

@@ -425,6 +425,8 @@ void machine_reset(uint32_t nr_workers)
 		.coarse_now = model_now(),
 		.monitor_until = WF_NEVER,
 	};
+	wf_rate = (struct wf_rate){ 0 }; /* no execution knows what another one has measured */
+	wf_rate_begin();
 	wf_rt.door = &machine.no_door;
 	wf_wheel_init(&wf_rt.wheel, model_now());
 	wf_thread_table_init(machine_object_bytes);

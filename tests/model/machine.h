@@ -13,6 +13,7 @@
 #include "sched/monitor.h"
 #include "sched/park.h"
 #include "sched/preempt.h"
+#include "sched/rate.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 

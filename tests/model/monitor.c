@@ -78,7 +78,7 @@ static void look_for_events(void *arg)
 	wf_rt.workers[0].polled_at = wf_cpu_cycles();
 	(void)look();
 	model_expect(!has_reader(), "the monitor polls beside a worker that does");
-	wf_rt.workers[0].polled_at = wf_cpu_cycles() - 3 * WF_POLL_CYCLES;
+	wf_rt.workers[0].polled_at = wf_cpu_cycles() - 3 * wf_span_cycles(WF_SPAN_POLL);
 	(void)look();
 	model_expect(has_reader(), "nobody polls");
 	nr_over = UINT32_MAX;
