@@ -42,11 +42,13 @@ static void give_all(void)
 
 void wf_record_look(void)
 {
-	uint64_t asked = wf_load_hint(&wf_trace.asked) ? wf_exchange(&wf_trace.asked, 0ul) : 0;
-	struct wf_trace_moment now = { .cycles = wf_cpu_cycles() };
+	struct wf_trace_moment now = { 0 };
+	uint64_t asked;
 
-	if (WF_LIKELY(!asked))
+	if (WF_LIKELY(!wf_load_hint(&wf_trace.asked)))
 		return;
+	asked = wf_exchange(&wf_trace.asked, 0ul);
+	now.cycles = wf_cpu_cycles();
 	(void)sys_clock_read(CLOCK_MONOTONIC, &now.monotonic);
 	(void)sys_clock_read(CLOCK_BOOTTIME, &now.boottime);
 	if (wf_trace_take_over(asked, &now))
