@@ -32,7 +32,8 @@ static struct block *make(size_t bytes, unsigned mark)
 
 static bool is_whole(const struct block *b)
 {
-	for (size_t i = 0; i < b->bytes; i++)
+	/* Of long ones some bytes in all parts. */
+	for (size_t i = 0; i < b->bytes; i += 1 + b->bytes / 1024)
 		if (b->text[i] != b->mark)
 			return false;
 	return true;

@@ -5,7 +5,7 @@
 #ifdef __SANITIZE_THREAD__
 #define LACK "OpenSSL is not built for ThreadSanitizer"
 #define run(place)
-#elif !__has_include(<openssl/ssl.h>)
+#elif !defined(HAS_OPENSSL)
 #define LACK "no headers of OpenSSL"
 #define run(place)
 #else
