@@ -134,62 +134,51 @@ static bool gives_way_alone(struct wf_thread *waker, struct wf_thread *t)
 	return is_first || was_kept;
 }
 
-void wf_worker_ready(struct wf_thread *t)
+/* By the door, or by who is bound: it goes where it ran last. */
+static void ready_from_outside(struct wf_thread *t)
 {
-	struct wf_kthread *k = wf_own_kthread();
-	/* NULL for the door and for who is bound */
-	struct wf_worker *w = wf_load_relaxed(&k->worker);
-	struct wf_thread *waker = k->cur;
-	struct wf_worker *home;
+	struct wf_worker *home = t->home ? t->home : &wf_rt.workers[0];
+	bool is_hog = wf_habit_holds(WF_HABIT_HOG, t->hog); /* while t is ours */
 
-	if (WF_UNLIKELY(t->bound)) {
-		wf_bind_ready(t);
-		return;
-	}
-	if (wf_is_shuffled()) {
-		home = wf_shuffle_worker(w);
-		if (home) {
-			wf_worker_ready_on(home, t);
-			return;
-		}
-	}
-	if (!w) {
-		bool is_hog = wf_habit_holds(WF_HABIT_HOG, t->hog); /* while t is ours */
-
-		home = t->home ? t->home : &wf_rt.workers[0];
-		wf_inbox_push(home, t);
-		/* our push before our look at the sleepers; pairs with idle */
-		wf_fence_seq_cst(&home->inbox);
-		wf_width_submitted(home);
-		if (wf_idle_is_anybody())
-			wf_idle_wake();
-		else
-			wf_monitor_preempt_for_wake(home, is_hog ? NULL : t);
-		return;
-	}
-	if (waker && wf_state_of(waker->state) != WF_DEAD) {
-		bool alone = !wf_runq_nr(&w->rq), is_new = !t->nr_switches;
-		/* A new thread waits for nothing, and comes behind all others. A waker that is about to wait gives way anyhow. */
-		bool may_give = !is_new && wf_state_of(waker->state) == WF_RUNNING;
-		bool gives = may_give && gives_way(waker, t); /* while t is ours */
-		bool gives_alone = may_give && gives_way_alone(waker, t), has_free;
-
-		if (is_new || t->home != w || !wf_runq_put_handoff(&w->rq, t))
-			wf_worker_push(w, t, is_new ? WF_PLACE_TAIL : WF_PLACE_HANDOFF);
-		if (!w->rq.is_private) /* else we carry the only worker: nobody sleeps */
-			wf_fence_seq_cst(&w->rq.nr); /* as above */
-		has_free = !w->rq.is_private && wf_idle_is_anybody();
-		if (gives || (gives_alone && !has_free))
-			(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
-		if (!has_free)
-			return;
-		waker->woke_at = wf_cpu_cycles() % (1ul << WF_WOKE_BITS);
-		if (alone && wf_habit_holds(WF_HABIT_PARKS_SOON, waker->parks_after_wake))
-			return;
+	wf_inbox_push(home, t);
+	/* our push before our look at the sleepers; pairs with idle */
+	wf_fence_seq_cst(&home->inbox);
+	wf_width_submitted(home);
+	if (wf_idle_is_anybody())
 		wf_idle_wake();
+	else
+		wf_monitor_preempt_for_wake(home, is_hog ? NULL : t);
+}
+
+/* By a thread that runs on w: it runs next there, within the waker's slice, unless another worker takes it. */
+static void ready_by_thread(struct wf_worker *w, struct wf_thread *waker, struct wf_thread *t)
+{
+	bool alone = !wf_runq_nr(&w->rq), is_new = !t->nr_switches;
+	/* A new thread waits for nothing, and comes behind all others. A waker that is about to wait gives way anyhow. */
+	bool may_give = !is_new && wf_state_of(waker->state) == WF_RUNNING;
+	bool gives = may_give && gives_way(waker, t); /* while t is ours */
+	bool gives_alone = may_give && gives_way_alone(waker, t), has_free;
+
+	if (is_new || t->home != w || !wf_runq_put_handoff(&w->rq, t))
+		wf_worker_push(w, t, is_new ? WF_PLACE_TAIL : WF_PLACE_HANDOFF);
+	if (!w->rq.is_private)               /* else we carry the only worker: nobody sleeps */
+		wf_fence_seq_cst(&w->rq.nr); /* as above */
+	has_free = !w->rq.is_private && wf_idle_is_anybody();
+	if (gives || (gives_alone && !has_free))
+		(void)wf_fetch_or(&waker->attention, WF_ATT_RESCHED);
+	if (!has_free)
 		return;
-	}
-	home = t->home;
+	waker->woke_at = wf_cpu_cycles() % (1ul << WF_WOKE_BITS);
+	if (alone && wf_habit_holds(WF_HABIT_PARKS_SOON, waker->parks_after_wake))
+		return;
+	wf_idle_wake();
+}
+
+/* By w's carrier between two threads, from the poller or the timers: home, if its turn comes soon there, else here. */
+static void ready_by_carrier(struct wf_worker *w, struct wf_thread *t)
+{
+	struct wf_worker *home = t->home;
+
 	if (home && home != w && wf_worker_comes_soon(home)) {
 		wf_inbox_push(home, t);
 		wf_fence_seq_cst(
@@ -205,6 +194,29 @@ void wf_worker_ready(struct wf_thread *t)
 	wf_fence_seq_cst(&w->rq.nr); /* as above */
 	if (wf_runq_nr(&w->rq) > 1)
 		wf_idle_wake();
+}
+
+void wf_worker_ready(struct wf_thread *t)
+{
+	struct wf_kthread *k = wf_own_kthread();
+	/* NULL for the door and for who is bound */
+	struct wf_worker *w = wf_load_relaxed(&k->worker), *drawn = NULL;
+	struct wf_thread *waker = k->cur;
+
+	if (WF_UNLIKELY(t->bound)) {
+		wf_bind_ready(t);
+		return;
+	}
+	if (wf_is_shuffled())
+		drawn = wf_shuffle_worker(w);
+	if (WF_UNLIKELY(drawn))
+		wf_worker_ready_on(drawn, t);
+	else if (!w)
+		ready_from_outside(t);
+	else if (waker && wf_state_of(waker->state) != WF_DEAD)
+		ready_by_thread(w, waker, t);
+	else
+		ready_by_carrier(w, t);
 }
 
 void wf_worker_ready_on(struct wf_worker *w, struct wf_thread *t)

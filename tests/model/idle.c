@@ -338,5 +338,5 @@ TEST(a_waker_that_comes_too_late_passes_nothing_over)
 
 TEST(a_submitter_without_its_fence_is_caught)
 {
-	model_catches(busy_submitter, "wf_worker_ready", "fence");
+	model_catches(busy_submitter, "ready_by_thread", "fence");
 }
