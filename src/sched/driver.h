@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The poller, as the scheduler sees it: it includes nothing of io/, which is handed in at start (runtime.h).
+ *
+ * While threads wait for descriptors somebody watches it:
+ *
+ *	a worker that sleeps in it	at once						idle.c, nr_idle
+ *	the guest, while all compute	at once, from 5 ms on				poller.c
+ *	a worker between two turns	200 us, or 61 turns				worker.c, park.c
+ *	the door			5 ms while all workers are busy			monitor.c
+ *
+ * and whoever stops doing so, or begins to wait, looks whether that leaves anybody: a worker that becomes vacant
+ * (needs_poller() in runtime.c), a thread that is bound (bind.c), a direct wait (direct.c, which says until when), the last
+ * carrier that can be had (rescue.c).
  */
 #ifndef WF_SCHED_DRIVER_H
 #define WF_SCHED_DRIVER_H
