@@ -19,6 +19,7 @@
 #include "sched/park.h"
 #include "sched/preempt.h"
 #include "sched/runtime.h"
+#include "sched/staff.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -275,10 +276,10 @@ static void bury(void *arg)
 	wf_preempt_init_kthread(k);
 	while ((tid = (uint32_t)wf_load_acquire(&owner->tid)))
 		(void)sys4(__NR_futex, &owner->tid, FUTEX_WAIT, tid, NULL);
-	wf_rt_end_kthread(owner);
+	wf_staff_end(owner);
 	give_up(r, &r->queued);
 	give_up(r, &r->in_kernel);
-	wf_rt_end_kthread(k);
+	wf_staff_end(k);
 	set_state(r, RING_OFF);
 }
 
@@ -360,7 +361,7 @@ static void run(void *arg)
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
 	r->owner = k;
-	wf_rt_name_kthread("weft-ring");
+	wf_staff_name("weft-ring");
 	/* The bell is set, so its wait ends at once; or is refused by a kernel that knows no such operation. */
 	is_good = make(r);
 	if (is_good) {
@@ -376,13 +377,13 @@ static void run(void *arg)
 		while (is_good && !is_over(r))
 			is_good = turn(r, false);
 		if (!is_good || !wind_up(r)) {
-			while (!wf_rt_spawn_helper(bury, r))
+			while (!wf_staff_spawn_helper(bury, r))
 				sleep_a_moment();
 			return;
 		}
 	}
 	give_up(r, &r->queued);
-	wf_rt_end_kthread(k);
+	wf_staff_end(k);
 	set_state(r, RING_OFF);
 }
 
@@ -398,7 +399,7 @@ static bool is_there(struct wf_ring *r)
 		wf_list_init(&r->in_kernel);
 		wf_list_init(&r->to_cancel);
 		wf_store_seq_cst(&r->bell, 1u);
-		if (!wf_rt_spawn_helper(run, r))
+		if (!wf_staff_spawn_helper(run, r))
 			set_state(r, RING_UNTRIED); /* no memory, or not by one who is bound */
 	}
 	while ((state = wf_load_seq_cst(&r->state)) == RING_STARTING)

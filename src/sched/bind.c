@@ -17,6 +17,7 @@
 #include "sched/idle.h"
 #include "sched/park.h"
 #include "sched/runtime.h"
+#include "sched/staff.h"
 
 void wf_bind_self(void)
 {
@@ -43,13 +44,13 @@ void wf_bind_self(void)
 bool wf_bind_try(void)
 {
 	if (WF_UNLIKELY(wf_load_seq_cst(&wf_rt.nr_unbound) <= 1))
-		(void)wf_rt_spawn_spare();
+		(void)wf_staff_spawn_spare();
 	for (;;) {
 		wf_bind_self();
 		if (WF_LIKELY(wf_load_seq_cst(&wf_rt.nr_unbound) > 0))
 			return true;
 		wf_bind_end();
-		if (wf_rt_spawn_spare() < 0)
+		if (wf_staff_spawn_spare() < 0)
 			return false;
 	}
 }
@@ -70,7 +71,7 @@ void wf_bind_end(void)
 
 long wf_bind_new(struct wf_thread *t)
 {
-	struct wf_kthread *k = wf_rt_spawn_bound(t);
+	struct wf_kthread *k = wf_staff_spawn_bound(t);
 
 	return k ? 0 : -11 /* EAGAIN */;
 }
@@ -138,7 +139,7 @@ void wf_bind_wait(struct wf_kthread *k)
 
 void wf_bind_exit(struct wf_kthread *k)
 {
-	wf_rt_end_kthread(k);
+	wf_staff_end(k);
 	for (;;)
 		(void)sys1(__NR_exit, 0); /* the kernel clears k->tid: then k may be used again */
 }

@@ -53,7 +53,7 @@ struct wf_kthread {
 	bool is_searching;      /* (o) holds one of wf_rt.nr_searching */
 	bool is_lazy;           /* (o) counted in wf_rt.nr_lazy */
 	bool is_door;           /* (c) the main kernel thread: takes signals, never runs threads */
-	bool is_helper;         /* (c) runs no threads either; see wf_rt_spawn_helper() */
+	bool is_helper;         /* (c) runs no threads either; see wf_staff_spawn_helper() */
 	void *helper_arg;       /* (c) */
 	bool is_poller;         /* (o) the helper of poller.c */
 	bool is_ending;         /* (a) its bound thread has ended */

@@ -6,6 +6,7 @@
 #include "sched/kick.h"
 #include "sched/preempt.h"
 #include "sched/runtime.h"
+#include "sched/staff.h"
 #include "sched/worker.h"
 #include "sys/slice.h"
 
@@ -31,7 +32,7 @@ static void poll_beside(void *arg)
 	wf_arch_set_self(k);
 	wf_preempt_init_kthread(k);
 	k->is_poller = true;
-	wf_rt_name_kthread("weft-poll");
+	wf_staff_name("weft-poll");
 	(void)sys_slice_ask(SYS_SLICE_SHORT_NS);
 	wf_store_release(&wf_rt.poller.kthread, k);
 	while (!wf_load_relaxed(&wf_rt.is_stopping)) {
@@ -89,7 +90,7 @@ static void come(uint32_t state, int64_t now)
 		return;
 	if (state == WF_POLLER_AWAY) {
 		(void)sys_futex_wake(&wf_rt.poller.state, 1);
-	} else if (state == WF_POLLER_NONE && !wf_rt_spawn_helper(poll_beside, NULL)) {
+	} else if (state == WF_POLLER_NONE && !wf_staff_spawn_helper(poll_beside, NULL)) {
 		wf_store_relaxed(&wf_rt.poller.not_before, now + WF_SEC);
 		wf_store_release(&wf_rt.poller.state, (uint32_t)WF_POLLER_NONE);
 	}

@@ -164,27 +164,12 @@ void wf_runtime_forget(void);
 
 /* A new kernel thread, or a spare, for worker w. False: none could be made, w stays vacant. */
 bool wf_rt_carry(struct wf_worker *w, bool searching);
-/* One more that waits to be needed. 0 or -errno. */
-long wf_rt_spawn_spare(void);
-/* For bind.c: a kernel thread for t alone, made by the caller's; one that ends. */
-struct wf_kthread *wf_rt_spawn_bound(struct wf_thread *t);
-void wf_rt_end_kthread(struct wf_kthread *k);
-/*
- * A kernel thread that never carries a worker: loop() gets its structure, which has arg in helper_arg, says who it is
- * (wf_arch_set_self(), wf_preempt_init_kthread()), and returns after wf_rt_end_kthread() if at all.
- */
-bool wf_rt_spawn_helper(void (*loop)(void *), void *arg);
 /* By the door, when it was kicked. */
 void wf_rt_door_kicked(void);
 void wf_rt_make_vacant(struct wf_worker *w);
 /* The same, without a carrier while no work is queued: the door polls, and its caller is back soon. */
 void wf_rt_leave_vacant(struct wf_worker *w);
 struct wf_worker *wf_rt_take_vacant(void);
-void wf_rt_add_spare(struct wf_kthread *k);
-/* Name the calling kernel thread, which is ours, for ps(1), top(1) and perf(1): role:program. By itself. */
-void wf_rt_name_kthread(const char *role);
-/* k waits as a spare for long. True: others are enough, it ends. */
-bool wf_rt_retire_spare(struct wf_kthread *k);
 /* wf_rt.io->poll(), counted. */
 bool wf_rt_poll(int64_t timeout_ns);
 

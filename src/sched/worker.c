@@ -24,6 +24,7 @@
 #include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
+#include "sched/staff.h"
 #include "sched/width.h"
 
 #include <errno.h>
@@ -496,11 +497,11 @@ static bool wait_as_spare(struct wf_kthread *k)
 
 	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.is_stopping)))
 		return true;
-	wf_rt_add_spare(k);
+	wf_staff_add_spare(k);
 	while (wf_load_acquire(&k->sleep_word)) {
 		if (sys_futex_wait(&k->sleep_word, 1, life) != -ETIMEDOUT)
 			continue;
-		if (wf_rt_retire_spare(k))
+		if (wf_staff_retire_spare(k))
 			return true;
 		life = -1; /* one of the few that stay, or just taken */
 	}
@@ -525,7 +526,7 @@ static void name_carrier(const struct wf_kthread *k)
 	wf_fmt_init(&f, role, sizeof(role));
 	wf_fmt_str(&f, "weft/");
 	wf_fmt_u64(&f, k->index);
-	wf_rt_name_kthread(role);
+	wf_staff_name(role);
 }
 
 void wf_worker_loop(void *arg)

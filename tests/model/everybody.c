@@ -7,6 +7,7 @@
 #include "linux/everybody.h"
 #include "machine.h"
 #include "model.h"
+#include "sched/staff.h"
 
 #include "tap.h"
 
@@ -144,7 +145,7 @@ static void helper(void *arg)
 
 static void make(void *arg)
 {
-	model_expect(wf_rt_spawn_helper(helper, NULL), "no kernel thread could be made");
+	model_expect(wf_staff_spawn_helper(helper, NULL), "no kernel thread could be made");
 	idle(arg);
 }
 
@@ -153,7 +154,7 @@ static void end(void *arg)
 {
 	struct wf_kthread *k = arg;
 
-	wf_rt_end_kthread(k);
+	wf_staff_end(k);
 	model_close_interrupts(-1);
 	wf_store_seq_cst(&k->tid, 0);
 }
