@@ -123,9 +123,6 @@ void *wf_arch_fiber_switch(void **save_sp, void *to_sp, void *value);
  */
 void *wf_arch_make_fiber(void *top, void (*entry)(void *fiber, void *value), void *fiber);
 
-/* Build a switch frame below frame that finishes the switch and then leaves the gate through frame. */
-void *wf_arch_make_gate_context(struct wf_frame *frame);
-
 /* Rounding, exceptions that are masked: two words, which a new thread inherits as well. */
 void wf_arch_get_fp_modes(uint32_t out[2]);
 void wf_arch_set_fp_modes(const uint32_t modes[2]);
@@ -183,6 +180,9 @@ WF_INLINE void wf_frame_untouch(struct wf_frame *f);
 /* Of a caller that is not weft's, before there is a result: what it has in the base register. */
 WF_INLINE uintptr_t wf_frame_stranger_base(const struct wf_frame *f);
 #endif
+
+/* Build a switch frame below frame that finishes the switch and then leaves the gate through frame. */
+void *wf_arch_make_gate_context(struct wf_frame *frame);
 
 /* Leave the gate natively: this kernel thread is a plain process now. */
 WF_NORETURN void wf_arch_gate_leave(struct wf_frame *f);

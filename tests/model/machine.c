@@ -279,13 +279,6 @@ long model_arch_spawn_kthread(void *stack_top, void (*fn)(void *), void *arg, in
 	return *out_tid;
 }
 
-/* Linked with the real first frames, which name it; no thread here enters through the gate. */
-void wf_arch_gate_thread_start(void);
-void wf_arch_gate_thread_start(void)
-{
-	abort();
-}
-
 /* Nobody sends anything here. */
 void wf_peer_watch(struct wf_kthread *k)
 {

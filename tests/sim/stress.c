@@ -98,13 +98,6 @@ void wf_preempt_settle(struct wf_kthread *k)
 {
 }
 
-/* Linked with the real first frames, which name it. */
-void wf_arch_gate_thread_start(void);
-void wf_arch_gate_thread_start(void)
-{
-	abort();
-}
-
 struct carrier {
 	void (*fn)(void *);
 	struct wf_kthread *k;

@@ -28,13 +28,6 @@
 /* As the program's code, which a kick preempts; src/native/face.h. */
 #define PREEMPTED __attribute__((section("weft_face")))
 
-/* context.c names it for threads that the gate makes: there are none. */
-void wf_arch_gate_thread_start(void);
-void wf_arch_gate_thread_start(void)
-{
-	abort();
-}
-
 static uint64_t mask_before;
 static uint32_t nr_ended;
 

@@ -17,7 +17,6 @@ uint32_t wf_arch_gate_on;
 
 void wf_arch_context_start(void);
 void wf_arch_resume_start(void);
-void wf_arch_gate_thread_start(void);
 long wf_arch_spawn_raw(unsigned long flags, void *stack_top, int *tid);
 
 void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg)
@@ -55,24 +54,6 @@ void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf
 			   .r12 = (uint64_t)arg,
 			   .rip = wf_arch_resume_start },
 		.uc = uc,
-	};
-	return f;
-}
-
-void *wf_arch_make_gate_context(struct wf_frame *frame)
-{
-	struct wf_switch_frame *f = (struct wf_switch_frame *)frame - 1;
-	uint32_t mxcsr;
-	uint16_t x87cw;
-
-	/* A new thread inherits its maker's rounding modes, as clone(2) has it. */
-	__asm__("stmxcsr %0" : "=m"(mxcsr));
-	__asm__("fnstcw %0" : "=m"(x87cw));
-	*f = (struct wf_switch_frame){
-		.mxcsr = mxcsr,
-		.x87cw = x87cw,
-		.rbx = (uint64_t)frame,
-		.rip = wf_arch_gate_thread_start,
 	};
 	return f;
 }
