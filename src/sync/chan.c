@@ -226,7 +226,7 @@ WF_INLINE int transfer(struct wf_thread *self, struct wf_chan *ch, uint32_t what
 		if (ret != -EAGAIN)
 			return ret;
 	}
-	if (wf_wait_is_late(until)) {
+	if (wf_wait_is_late(self, until)) {
 		ret = try_once(self, ch, what, item); /* that was a hint */
 		return ret == -EAGAIN ? -ETIMEDOUT : ret;
 	}

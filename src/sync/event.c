@@ -163,7 +163,7 @@ static int wait_until(struct wf_thread *self, struct wf_sync_event *e, int64_t u
 
 	if (look(self, e))
 		return 0;
-	if (wf_wait_is_late(until))
+	if (wf_wait_is_late(self, until))
 		return -ETIMEDOUT;
 	wf_waiter_init(&waiter, self);
 	wf_wait_node_init(&node, &waiter, 0, NULL);

@@ -267,7 +267,7 @@ static int wait_for(struct wf_thread *self, struct wf_select *s, int64_t until)
 {
 	int ret = try_all(self, s, false);
 
-	if (ret == -EAGAIN && wf_wait_is_late(until)) {
+	if (ret == -EAGAIN && wf_wait_is_late(self, until)) {
 		ret = try_all(self, s, true);
 		return ret == -EAGAIN ? -ETIMEDOUT : ret;
 	}

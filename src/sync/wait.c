@@ -87,9 +87,10 @@ void wf_wait_settle(struct wf_waiter *w)
 		sys_relax(round);
 }
 
-bool wf_wait_is_past(int64_t until)
+/* Any other kernel thread has no place of ours at its base register, and may run where no instruction reads it. */
+bool wf_wait_is_past(const struct wf_thread *self, int64_t until)
 {
-	return until <= 1 || until <= wf_now();
+	return until <= 1 || until <= (self ? wf_now() : sys_now());
 }
 
 /* Time, or whatever else ended the sleep, against a waker: one of the two decides. */

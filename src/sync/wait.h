@@ -141,11 +141,11 @@ void wf_wait_settle(struct wf_waiter *w);
 /* Something else has ended the wait: why; or 0, served, since a waker came first. */
 int wf_wait_over(struct wf_waiter *w, int why);
 
-bool wf_wait_is_past(int64_t until);
+bool wf_wait_is_past(const struct wf_thread *self, int64_t until);
 /* The deadline has passed: there is nothing to wait for. */
-WF_INLINE bool wf_wait_is_late(int64_t until)
+WF_INLINE bool wf_wait_is_late(const struct wf_thread *self, int64_t until)
 {
-	return until != WF_NEVER && wf_wait_is_past(until);
+	return until != WF_NEVER && wf_wait_is_past(self, until);
 }
 
 /*
