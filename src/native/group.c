@@ -10,6 +10,7 @@
 #include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/scope.h"
+#include "native/watched.h"
 #include "weft/group.h"
 
 #include <errno.h>
@@ -218,6 +219,8 @@ static WF_FACE_CODE int find_room(weft_group *user, struct group *g, struct wf_s
 		wf_face_leave(self);
 		if (error && error != -EINTR)
 			return error;
+		if (wf_watched_by_threads)
+			wf_watched_run_handlers();
 	}
 }
 
@@ -268,6 +271,8 @@ static WF_FACE_CODE int wait_for_all(struct group *g, struct wf_scopes *sc, cons
 		wf_face_leave(self);
 		if (!ret)
 			return ended;
+		if (wf_watched_by_threads)
+			wf_watched_run_handlers();
 	}
 }
 

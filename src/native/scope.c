@@ -10,6 +10,7 @@
 #include "linux/scope.h"
 #include "native/glibc.h"
 #include "native/misuse.h"
+#include "native/watched.h"
 #include "native/why.h"
 #include "sched/group.h"
 #include "weft/scope.h"
@@ -385,20 +386,22 @@ void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entere
 	}
 }
 
-/* Natively a canceller only leaves word of it: so often is that looked for. */
-#define NATIVE_LOOK_NS (10 * WF_MS)
+/* Natively a canceller only leaves word of it, and ThreadSanitizer keeps handlers back: so often is that looked for. */
+#define NATIVE_LOOK_NS WF_WATCHED_LOOK_NS
 
 int wf_scopes_futex_wait(uint32_t *word, uint32_t expected, int64_t until)
 {
 	struct wf_scopes *sc = wf_scopes_self();
 	const bool is_native = !sc->thread && sc->top;
+	const bool looks = is_native || (!sc->thread && wf_watched_by_threads);
 	const int kept = errno;
 	struct timespec ts;
 	int64_t most = until;
 	int ret;
 
-	if (is_native) {
+	if (looks)
 		most = WF_MIN(WF_MIN(until, sc->until), weft_now() + NATIVE_LOOK_NS);
+	if (is_native) {
 		ret = wf_group_check(NULL, sc, WF_SCOPE_BY_WAIT);
 		if (ret)
 			return ret;
@@ -411,6 +414,8 @@ int wf_scopes_futex_wait(uint32_t *word, uint32_t expected, int64_t until)
 	if (ret < 0)
 		ret = -errno;
 	errno = kept;
+	if (wf_watched_by_threads)
+		wf_watched_run_handlers();
 	if (ret == -ETIMEDOUT && most < until) {
 		ret = wf_group_check(NULL, sc, WF_SCOPE_BY_WAIT);
 		return ret ? ret : -EINTR;

@@ -126,7 +126,7 @@ static WF_FACE_CODE int poll_for(struct pollfd *fds, uint32_t nr, int64_t ns)
 	if (ret < 0)
 		ret = -errno;
 	if (ret <= 0 && ns)
-		wf_native_run_handlers();
+		wf_watched_run_handlers();
 	errno = kept;
 	return (int)ret;
 }

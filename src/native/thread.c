@@ -8,6 +8,7 @@
 #include "native/own.h"
 #include "native/scope.h"
 #include "native/shell.h"
+#include "native/watched.h"
 #include "weft/weft.h"
 
 #include <asm/unistd.h>
@@ -402,6 +403,24 @@ WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_o
 
 /* --- join --- */
 
+/* ThreadSanitizer knows of no join by the monotonic clock, and would take the next thread there for the same. */
+static WF_FACE_CODE int join_watched(pthread_t thread, weft_time until)
+{
+	int error;
+
+	do {
+		const weft_time left = WF_MAX(until - weft_now(), 0);
+		struct timespec ts;
+
+		(void)clock_gettime(CLOCK_REALTIME, &ts);
+		ts.tv_nsec += left % WF_SEC;
+		ts.tv_sec += left / WF_SEC + ts.tv_nsec / WF_SEC;
+		ts.tv_nsec %= WF_SEC;
+		error = pthread_timedjoin_np(thread, NULL, &ts);
+	} while (error == ETIMEDOUT && weft_now() < until);
+	return error;
+}
+
 /* Libc's work at the end of a thread may take its time, too: destructors are the program's. */
 static WF_FACE_CODE int wait_for_libc(pthread_t thread, weft_time until)
 {
@@ -409,8 +428,12 @@ static WF_FACE_CODE int wait_for_libc(pthread_t thread, weft_time until)
 	int error, state;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	error = until == WEFT_NEVER ? pthread_join(thread, NULL)
-				    : pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts);
+	if (until == WEFT_NEVER)
+		error = pthread_join(thread, NULL);
+	else if (wf_watched_by_threads)
+		error = join_watched(thread, until);
+	else
+		error = pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts);
 	(void)pthread_setcancelstate(state, NULL);
 	return -error;
 }

@@ -14,13 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-void wf_native_run_handlers(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-}
-
 /*
  * A canceller leaves no more than word of it at a thread that is not weft's: so often is that looked for. Handlers: see wait.h.
  */
@@ -70,7 +63,7 @@ static WF_FACE_CODE bool sleep_in_libc(uint32_t *word, uint32_t expected, int64_
 	ret = syscall(__NR_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, expected,
 		      ns == WEFT_NEVER ? NULL : &left, NULL, 0);
 	if (ret < 0)
-		wf_native_run_handlers();
+		wf_watched_run_handlers();
 	errno = kept;
 	return false;
 }

@@ -7,12 +7,6 @@
 #include "native/watched.h"
 
 /*
- * After a wait in the kernel: ThreadSanitizer keeps a handler back until a function of libc's is called that it knows. One that
- * it has kept back since before the wait does not end it, so with it a wait does not last.
- */
-WF_FACE_CODE void wf_native_run_handlers(void);
-
-/*
  * For a kernel thread that is not weft's: how long it may sleep at a time, at most ns. *out_is_over: a scope of its is over, and
  * is to end the wait: then wf_native_end_by_scope() says with which error, or 0 if it does not, after all.
  */

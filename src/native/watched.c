@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Telling the sanitizers and valgrind; see watched.h. */
 #include "native/watched.h"
+#include "sched/group.h"
+
+#include <time.h>
 
 void __asan_unpoison_memory_region(void const volatile *at, size_t bytes) WF_WEAK;
 void __sanitizer_start_switch_fiber(void **out_fake, const void *low, size_t bytes) WF_WEAK;
@@ -20,6 +23,15 @@ bool wf_watched_by_threads;
 __attribute__((constructor)) static void begin(void)
 {
 	wf_watched_by_threads = __tsan_acquire && __tsan_release;
+	if (wf_watched_by_threads)
+		wf_group_look_ns = WF_WATCHED_LOOK_NS;
+}
+
+void wf_watched_run_handlers(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 }
 
 WF_FACE_CODE static uint64_t ask_valgrind(uint64_t request, uint64_t a, uint64_t b)

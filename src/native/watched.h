@@ -35,6 +35,13 @@ WF_FACE_CODE void wf_watched_leave(struct wf_watched *self, const struct wf_watc
 WF_FACE_CODE void wf_watched_arrive(struct wf_watched *self, bool is_first);
 
 /*
+ * After a wait in the kernel: ThreadSanitizer keeps a handler back until a function of libc's is called that it knows. One that
+ * it has kept back since before the wait does not end it, so with it no wait lasts longer than WF_WATCHED_LOOK_NS at a time.
+ */
+#define WF_WATCHED_LOOK_NS (10 * WF_MS)
+WF_FACE_CODE void wf_watched_run_handlers(void);
+
+/*
  * The thread that runs a task sees all that was done before it was given away, and the other way round at its end. The next
  * user of a channel or an event sees all that was done before its use.
  */

@@ -315,13 +315,18 @@ bool wf_group_report(struct wf_thread *self, struct wf_group *g, int result, uns
 	return cancels;
 }
 
+int64_t wf_group_look_ns = WF_NEVER;
+
 /* self is NULL. Whatever comes changes the bell after it was read. */
 static bool sleep_natively(struct wf_scopes *sc, uint32_t bell, int64_t until)
 {
-	struct __kernel_timespec at = { until / WF_SEC, until % WF_SEC };
+	const bool looks = wf_group_look_ns != WF_NEVER;
+	const int64_t most = looks ? WF_MIN(until, sys_now() + wf_group_look_ns) : until;
+	struct __kernel_timespec at = { most / WF_SEC, most % WF_SEC };
 
 	return sys6(__NR_futex, &sc->bell, FUTEX_WAIT_BITSET_PRIVATE, bell,
-		    until == WF_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT;
+		    most == WF_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT &&
+	       most == until;
 }
 
 /* On the list, without the lock. False: the time is over. */

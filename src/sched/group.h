@@ -66,6 +66,8 @@ bool wf_group_report(struct wf_thread *self, struct wf_group *g, int result, uns
  */
 WF_PARKS int wf_group_wait(struct wf_thread *self, struct wf_scopes *sc, struct wf_group *g,
 			   uint32_t at_most, int64_t until, bool is_reached);
+/* (p) before the program begins. A thread that is not weft's waits no longer at a time: -EINTR. WF_NEVER, usually. */
+extern int64_t wf_group_look_ns;
 
 /* A scope is over from now on; s is open, and so is the group of user, or nothing happens. */
 void wf_group_cancel_scope(struct wf_thread *self, struct wf_scope *s);

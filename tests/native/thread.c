@@ -222,7 +222,9 @@ TEST(a_stack_has_room_for_what_was_asked)
 	struct weft_thread_opts most = { .size = sizeof(most), .stack_bytes = SIZE_MAX };
 
 	CHECK(result_of(stack_kib, NULL, &opts) >= 300 - 8);
+#ifndef __SANITIZE_THREAD__ /* which adds to it */
 	CHECK(result_of(stack_kib, NULL, &opts) < 400);
+#endif
 	CHECK_EQ(result_of(writes, NULL, &small), 1);
 	CHECK(result_of(stack_kib, NULL, &least) > 0);
 	CHECK_EQ(result_of(returns, NULL, &most), -EINVAL);
