@@ -268,7 +268,7 @@ class Snapshots(RecordTest):
         with open(file, encoding="utf-8") as f:
             events = json.load(f)["traceEvents"]
         trace, _ = self.check(p.pid)
-        open_, begun = {}, {}
+        open_, begun, counters = {}, {}, {}
         for e in events:
             place = (e["pid"], e["tid"])
             if e["ph"] == "B":
@@ -276,12 +276,23 @@ class Snapshots(RecordTest):
                 begun[e.get("cat", "run")] = begun.get(e.get("cat", "run"), 0) + 1
             elif e["ph"] == "E":
                 open_[place].pop()
+            elif e["ph"] == "C":
+                self.assertEqual(place, (p.pid, 0))
+                counters.setdefault(e["name"], []).append(e)
             else:
                 self.assertIn(e["ph"], "iM")
         self.assertEqual([o for o in open_.values() if o], [])
         self.assertEqual(begun["run"], sum(1 for s in trace.switches if s[4]))
         self.assertEqual(begun["wait"] + begun["call"], sum(trace.slices.values()))
         self.assertEqual({e["pid"] for e in events}, {0, p.pid})
+        self.assertEqual(set(counters), {"ready threads", "running threads", "memory"})
+        for name in ("ready threads", "running threads"):
+            self.assertEqual([e["args"] for e in counters[name]], [{"threads": v} for _, v in trace.counters[name]])
+        for many in counters.values():
+            times = [e["ts"] for e in many]
+            self.assertEqual(times, sorted(times))
+        self.assertEqual([list(e["args"]) for e in counters["memory"]], [["bytes"]])
+        self.assertGreater(counters["memory"][0]["args"]["bytes"], 1 << 20)
 
     def test_last_is_no_more_than_that(self):
         p = self.start("--record")

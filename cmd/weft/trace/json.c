@@ -3,9 +3,9 @@
  * A trace as JSON, in the format of chrome://tracing; see trace.h.
  *
  * Process 0 is the workers, whose threads are the lanes; the program's own process has its threads with their waits and
- * calls. Wakes are left out: there is nothing to show them with.
+ * calls, and three counters. Wakes are left out: there is nothing to show them with.
  */
-#include "trace/story.h"
+#include "trace/counted.h"
 #include "trace/trace.h"
 
 #include <stdlib.h>
@@ -17,6 +17,7 @@ struct writer {
 	FILE *out;
 	const struct wf_take *take;
 	struct wf_text_json j;
+	struct wf_counted counted;
 	bool *is_open; /* of each lane: something has begun there */
 	unsigned nr_lanes;
 	bool is_bad;
@@ -140,12 +141,26 @@ static void write_slice(struct writer *w, const struct wf_story_item *i, const c
 	end(w);
 }
 
+static void write_counter(void *arg, enum wf_counted_what c, int64_t ns, uint64_t value)
+{
+	struct writer *w = arg;
+
+	begin(w, "C", process_of(w), 0);
+	put_time(w, ns);
+	wf_text_json_string(&w->j, "name", wf_counted_names[c]);
+	wf_text_json_begin(&w->j, "args", '{');
+	wf_text_json_number(&w->j, c == WF_COUNTED_MEMORY ? "bytes" : "threads", (long long)value);
+	wf_text_json_end(&w->j, '}');
+	end(w);
+}
+
 static void write_item(void *arg, const struct wf_story_item *i)
 {
 	struct writer *w = arg;
 	const char *call;
 	char text[128];
 
+	wf_counted_before(&w->counted, i);
 	w->last_ns = i->ns;
 	switch (i->kind) {
 	case WF_STORY_SWITCH:
@@ -169,6 +184,7 @@ static void write_item(void *arg, const struct wf_story_item *i)
 		write_slice(w, i, "i", "sched", "preempted");
 		break;
 	}
+	wf_counted_after(&w->counted, i);
 }
 
 bool wf_trace_json(FILE *out, const struct wf_take *k)
@@ -179,6 +195,7 @@ bool wf_trace_json(FILE *out, const struct wf_take *k)
 
 	if (!s)
 		return false;
+	w.counted = (struct wf_counted){ .take = k, .write = write_counter, .arg = &w };
 	wf_text_json_begin(&w.j, NULL, '{');
 	wf_text_json_string(&w.j, "displayTimeUnit", "ns");
 	wf_text_json_begin(&w.j, "traceEvents", '[');
@@ -187,6 +204,7 @@ bool wf_trace_json(FILE *out, const struct wf_take *k)
 	for (const int64_t *tid = wf_story_threads(s); *tid; tid++)
 		name_one(&w, "thread_name", process_of(&w), *tid, name_of(&w, *tid, buf));
 	wf_story_tell(s, write_item, &w);
+	wf_counted_end(&w.counted);
 	for (unsigned lane = 0; lane < w.nr_lanes; lane++)
 		end_lane(&w, lane);
 	wf_text_json_end(&w.j, ']');

@@ -6,8 +6,8 @@
  * sched_waking), so that its lanes, thread states and latencies are those of user-level threads. Waits and calls are slices
  * on the threads' own tracks. The numbers are the fields' in Perfetto's schema (protos/perfetto/trace).
  */
+#include "trace/counted.h"
 #include "trace/proto.h"
-#include "trace/story.h"
 #include "trace/trace.h"
 
 #include <stdlib.h>
@@ -103,7 +103,6 @@
 #define CATEGORY_CALL 2
 #define CATEGORY_SCHED 3
 
-#define COUNTER_NS 50000 /* a figure that changes more often is written so often */
 #define UUID_PROCESS 0x7765667500000000u
 
 #define BUNDLE_BYTES 65536
@@ -114,13 +113,6 @@ struct name {
 	uint64_t iid;
 };
 
-enum counter {
-	COUNTER_READY,
-	COUNTER_RUNNING,
-	COUNTER_MEMORY,
-	NR_COUNTERS
-};
-
 struct writer {
 	FILE *out;
 	const struct wf_take *take;
@@ -129,10 +121,7 @@ struct writer {
 	unsigned nr_bundles;
 	struct name *names; /* a table by their hash */
 	size_t nr_places, nr_names;
-	uint64_t counted[NR_COUNTERS]; /* as it was written last */
-	int64_t counted_at[NR_COUNTERS];
-	size_t memory_at;
-	struct wf_story_item last;
+	struct wf_counted counted;
 	bool has_begun; /* the sequence of tracks */
 	bool is_bad;
 };
@@ -381,8 +370,9 @@ static void write_slice(struct writer *w, const struct wf_story_item *i, unsigne
 	end_packet(w, packet);
 }
 
-static void write_counter(struct writer *w, enum counter c, int64_t ns, uint64_t value)
+static void write_counter(void *arg, enum wf_counted_what c, int64_t ns, uint64_t value)
 {
+	struct writer *w = arg;
 	size_t packet = begin_track_packet(w, ns), event;
 
 	event = wf_proto_begin(&w->packet, PACKET_TRACK_EVENT);
@@ -391,26 +381,6 @@ static void write_counter(struct writer *w, enum counter c, int64_t ns, uint64_t
 	wf_proto_number(&w->packet, EVENT_VALUE, value);
 	wf_proto_end(&w->packet, event);
 	end_packet(w, packet);
-	w->counted[c] = value;
-	w->counted_at[c] = ns;
-}
-
-static void count(struct writer *w, enum counter c, int64_t ns, uint64_t value, int64_t every_ns)
-{
-	if (w->counted[c] != value && ns - w->counted_at[c] >= every_ns)
-		write_counter(w, c, ns, value);
-}
-
-/* The figures that were noted until then. */
-static void write_memory(struct writer *w, int64_t until)
-{
-	const struct wf_take *k = w->take;
-
-	for (; w->memory_at < k->nr_memory && k->memory[w->memory_at].ns <= until; w->memory_at++) {
-		const struct wf_take_memory *m = &k->memory[w->memory_at];
-
-		count(w, COUNTER_MEMORY, m->ns > k->begin_ns ? m->ns : k->begin_ns, m->bytes, 0);
-	}
 }
 
 static void write_item(void *arg, const struct wf_story_item *i)
@@ -419,8 +389,7 @@ static void write_item(void *arg, const struct wf_story_item *i)
 	char text[NAME_BYTES];
 	const char *call;
 
-	write_memory(w, i->ns);
-	w->last = *i;
+	wf_counted_before(&w->counted, i);
 	switch (i->kind) {
 	case WF_STORY_SWITCH:
 		write_switch(w, i);
@@ -444,8 +413,7 @@ static void write_item(void *arg, const struct wf_story_item *i)
 		write_slice(w, i, TYPE_INSTANT, CATEGORY_SCHED, "preempted");
 		break;
 	}
-	count(w, COUNTER_READY, i->ns, i->nr_ready, COUNTER_NS);
-	count(w, COUNTER_RUNNING, i->ns, i->nr_running, COUNTER_NS);
+	wf_counted_after(&w->counted, i);
 }
 
 /* --- what comes first --- */
@@ -519,13 +487,10 @@ static void write_track(struct writer *w, int64_t tid)
 
 static void write_counter_tracks(struct writer *w)
 {
-	static const struct {
-		const char *name;
-		unsigned unit;
-	} counters[NR_COUNTERS] = {
-		[COUNTER_READY] = { "ready threads", UNIT_COUNT },
-		[COUNTER_RUNNING] = { "running threads", UNIT_COUNT },
-		[COUNTER_MEMORY] = { "memory", UNIT_BYTES },
+	static const unsigned units[WF_COUNTED_NR] = {
+		[WF_COUNTED_READY] = UNIT_COUNT,
+		[WF_COUNTED_RUNNING] = UNIT_COUNT,
+		[WF_COUNTED_MEMORY] = UNIT_BYTES,
 	};
 	size_t packet = begin_track_packet(w, w->take->begin_ns), track, what;
 
@@ -536,14 +501,14 @@ static void write_counter_tracks(struct writer *w)
 	wf_proto_end(&w->packet, what);
 	wf_proto_end(&w->packet, track);
 	end_packet(w, packet);
-	for (unsigned c = 0; c < NR_COUNTERS; c++) {
+	for (unsigned c = 0; c < WF_COUNTED_NR; c++) {
 		packet = begin_track_packet(w, w->take->begin_ns);
 		track = wf_proto_begin(&w->packet, PACKET_TRACK);
 		wf_proto_number(&w->packet, TRACK_UUID, UUID_PROCESS + 1 + c);
 		wf_proto_number(&w->packet, TRACK_PARENT, UUID_PROCESS);
-		wf_proto_text(&w->packet, TRACK_NAME, counters[c].name);
+		wf_proto_text(&w->packet, TRACK_NAME, wf_counted_names[c]);
 		what = wf_proto_begin(&w->packet, TRACK_COUNTER);
-		wf_proto_number(&w->packet, COUNTER_UNIT, counters[c].unit);
+		wf_proto_number(&w->packet, COUNTER_UNIT, units[c]);
 		wf_proto_end(&w->packet, what);
 		wf_proto_end(&w->packet, track);
 		end_packet(w, packet);
@@ -569,6 +534,7 @@ bool wf_trace_perfetto(FILE *out, const struct wf_take *k)
 
 	if (!s)
 		return false;
+	w.counted = (struct wf_counted){ .take = k, .write = write_counter, .arg = &w };
 	tids = wf_story_threads(s);
 	write_clocks(&w);
 	write_processes(&w, tids);
@@ -577,10 +543,7 @@ bool wf_trace_perfetto(FILE *out, const struct wf_take *k)
 		write_track(&w, *tids);
 	write_counter_tracks(&w);
 	wf_story_tell(s, write_item, &w);
-	/* Changes so shortly before the end that they were not written yet. */
-	count(&w, COUNTER_READY, w.last.ns, w.last.nr_ready, 0);
-	count(&w, COUNTER_RUNNING, w.last.ns, w.last.nr_running, 0);
-	write_memory(&w, INT64_MAX);
+	wf_counted_end(&w.counted);
 	for (unsigned i = 0; i < w.nr_bundles; i++)
 		flush_lane(&w, i);
 	wf_story_free(s);
