@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The reader of `weft dump` against targets that lie: a small synthetic one is damaged in a few places, looked at, and
- * printed, many thousand times. It may be refused or shown wrongly; but no read leaves the reader's memory (the
+ * The reader of `weft dump`, `top`, `metrics` and `trace` against targets that lie: a small synthetic one is damaged in a few
+ * places, looked at, and printed, many thousand times. It may be refused or shown wrongly; but no read leaves the reader's memory (the
  * sanitizers watch), no target takes long, and what is printed is plain text.
  *
  * Usage: fuzz_layout [SECONDS]   (default: a fixed number of rounds). WEFT_SEED replays a run.
@@ -19,6 +19,9 @@
 #include "dump/print.h"
 #include "dump/tree.h"
 #include "fake_layout.h"
+#include "look/openmetrics.h"
+#include "look/top_show.h"
+#include "numbers.h"
 #include "trace/since.h"
 #include "trace/trace.h"
 
@@ -29,6 +32,7 @@
 #define NR_KTHREADS 4
 #define NR_WORKERS 3
 #define NR_GROUPS 3
+#define PARKED 5 /* a thread in that state */
 
 struct image {
 	Elf64_Ehdr elf;
@@ -58,6 +62,7 @@ struct image {
 static struct image whole, image;
 static uint64_t state = 88172645463325252u;
 static long nr_traced;        /* targets with events */
+static long nr_looked;        /* targets with threads in a look that stops nobody */
 static long nr_grouped;       /* with all their groups */
 static long nr_shown, nr_cut; /* targets that were not refused, and outputs that lack something */
 
@@ -394,6 +399,74 @@ static bool look_at_trace(const struct wf_layout *l, struct wf_target *t)
 	return is_good;
 }
 
+/* The looks without stopping: what look/look.c is for a real target. The clock is the test's, and nobody sleeps. */
+
+static double clock_s;
+
+double wf_look_now_s(void)
+{
+	return clock_s += 0.25;
+}
+
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	return 0;
+}
+
+const char *wf_look_time(char out[32], double s)
+{
+	snprintf(out, 32, "%.3g s", s);
+	return out;
+}
+
+const char *wf_numbers_text(char out[32], double value)
+{
+	snprintf(out, 32, "%.3g", value);
+	return out;
+}
+
+bool wf_look_at(struct wf_look *l, struct wf_threads *out, struct wf_look_kernel *kernel,
+		size_t max_threads, const struct wf_threads_part *part)
+{
+	*kernel = (struct wf_look_kernel){ .age_s = 1, .cpu_s = clock_s, .nr_tasks = NR_KTHREADS };
+	return wf_threads_glance(out, &l->layout, &l->target, max_threads, part);
+}
+
+/* Two looks and the page between them, as text and as JSON; then the series. */
+static bool look_without_stopping(const struct wf_layout *layout, const struct wf_target *target)
+{
+	struct wf_look l = { .nr_opened = 1, .target = *target, .layout = *layout };
+	struct wf_text_json j = { .out = stdout };
+	struct wf_rates_look looks[2] = { 0 };
+	struct wf_shares shares = { 0 };
+	struct wf_rates rates;
+	bool is_good;
+
+	l.target.inner_pid = 0; /* so that nobody asks the kernel about its threads */
+	l.target.is_core = false;
+	is_good = wf_rates_look(&l, &looks[0], 1000, NULL);
+	if (is_good)
+		wf_shares_look(&shares, &l.layout, &looks[0].threads, 0);
+	is_good = is_good && wf_rates_look(&l, &looks[1], 1000, &looks[0]);
+	if (is_good) {
+		wf_shares_sample(&shares, &l);
+		wf_rates_between(&l, &looks[0], &looks[1],
+				 (enum wf_rates_sort)(next_random() % (WF_RATES_UNSORTED + 1)),
+				 &rates);
+		rates.shares = &shares;
+		wf_top_show_text(&l, &looks[1], &rates, 1000);
+		wf_top_show_json(&j, &l, &looks[1], &rates, 1000);
+		wf_top_show_row(&l, &looks[1], &rates);
+		is_good = wf_openmetrics_write(&l, &shares, stdout, WF_OPENMETRICS) &&
+			  check_printed(false);
+		nr_looked += looks[1].threads.nr_threads > 0;
+	}
+	wf_shares_done(&shares);
+	wf_rates_done(&looks[0]);
+	wf_rates_done(&looks[1]);
+	return is_good;
+}
+
 static bool look(uint64_t reads)
 {
 	struct wf_target_map map = { .start = BASE,
@@ -443,6 +516,9 @@ static bool look(uint64_t reads)
 		is_good &= check_printed(wf_view_spent(&t));
 	}
 	is_good &= look_at_trace(&l, &t);
+	/* They take as long as all else together. */
+	if (!nr_looked || next_random() & 1)
+		is_good &= look_without_stopping(&l, &t);
 out:
 	wf_waits_free(v.waits);
 	wf_groups_done(&groups);
@@ -466,7 +542,9 @@ static bool look_at_extremes(void)
 		{ whole.workers, whole.rows[FAKE_WORKER].size },
 		{ whole.rings[0], sizeof(whole.rings[0]) },
 		{ whole.places[0], whole.rows[FAKE_EVENT].size },
-		{ whole.threads, whole.rows[FAKE_THREAD].size },
+		{ whole.threads, whole.rows[FAKE_THREAD].size }, /* a free one */
+		{ whole.threads + PARKED * whole.rows[FAKE_THREAD].size,
+		  whole.rows[FAKE_THREAD].size },
 		{ whole.scopes[0], sizeof(whole.scopes[0]) },
 		{ whole.scope[0], sizeof(whole.scope[0]) },
 		{ whole.groups[0], sizeof(whole.groups[0]) },
@@ -508,7 +586,7 @@ int main(int argc, char **argv)
 		return 1;
 	build_image();
 	image = whole;
-	if (!look(MANY_READS) || !nr_shown || !nr_traced || !nr_grouped) {
+	if (!look(MANY_READS) || !nr_shown || !nr_traced || !nr_looked || !nr_grouped) {
 		fprintf(stderr, "the undamaged target is not shown\n");
 		return 1;
 	}
