@@ -66,6 +66,8 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_worker, rests),
 	FIELD(wf_worker, rq),
 	FIELD(wf_worker, inbox),
+	FIELD(wf_worker, awake_ns),
+	FIELD(wf_worker, awake_since),
 	FIELD(wf_runq, nr),
 
 	SIZE(wf_thread),

@@ -105,6 +105,7 @@ bool wf_direct_begin(enum wf_wait kind, uint64_t what, int64_t *until)
 	}
 	wf_park_describe(kind, what);
 	wf_worker_charge(k, w, true);
+	wf_worker_sleeps(w, wf_now());
 	k->count.directs++;
 	WF_TRACE(k, WF_EV_DIRECT, kind, what);
 	return true;
@@ -136,6 +137,7 @@ void wf_direct_end(void)
 	/* The time of the wait is not its slice's. */
 	wf_store_relaxed(&wf_rt.coarse_now, wf_now());
 	wf_store_relaxed(&w->slice_began, wf_rt.coarse_now);
+	wf_worker_wakes(w, wf_rt.coarse_now);
 	wf_worker_begin_turn(w);
 	WF_TRACE(k, WF_EV_BACK, w->index + 1, 0);
 	/* We are busy again, and the monitor may have disarmed; as in wf_worker_loop(). */

@@ -257,9 +257,8 @@ static void search(struct wf_kthread *k, bool takes_warm)
 }
 
 /* True after a whole nap beside warm work. */
-static bool sleep_in_poller(struct wf_kthread *k)
+static bool sleep_in_poller(struct wf_kthread *k, struct wf_worker *w)
 {
-	struct wf_worker *w = k->worker;
 	uint32_t nr = wf_fetch_add(&wf_rt.nr_idle, 1u);
 	bool woken = false, has_napped = false;
 	enum haul haul;
@@ -274,10 +273,12 @@ static bool sleep_in_poller(struct wf_kthread *k)
 			timeout = NAP_NS;
 		k->count.idles++;
 		WF_TRACE(k, WF_EV_IDLE, nr, 0);
+		wf_worker_sleeps(w, began);
 		woken = wf_rt_poll(timeout);
 		wf_store_hint(&w->has_idled, true);
 		/* Nobody ticked while everybody slept: what runs next is not charged for that time. */
 		now = wf_now();
+		wf_worker_wakes(w, now);
 		wf_store_relaxed(&wf_rt.coarse_now, now);
 		if (now - began >= NAP_NS)
 			wf_peer_forget(w);
@@ -332,6 +333,6 @@ struct wf_thread *wf_idle_find_work(struct wf_kthread *k)
 			give_worker_up(k);
 			return NULL;
 		}
-		has_napped = !wf_width_rest(k) && sleep_in_poller(k);
+		has_napped = !wf_width_rest(k) && sleep_in_poller(k, w);
 	}
 }

@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "base/die.h"
 #include "mem/stack.h"
+#include "sched/clock.h"
 #include "sched/crowd.h"
 #include "sched/idle.h"
 #include "sched/monitor.h"
@@ -121,6 +122,7 @@ void wf_rt_make_vacant(struct wf_worker *w)
 {
 	if (needs_carrier(w) && wf_rt_carry(w, false))
 		return;
+	wf_worker_sleeps(w, wf_now());
 	list_as_vacant(w);
 	/* A bound thread that began to wait meanwhile saw no vacant worker either. */
 	if (is_work_queued() || needs_poller())
@@ -134,6 +136,7 @@ void wf_rt_leave_vacant(struct wf_worker *w)
 {
 	if ((wf_runq_nr(&w->rq) || wf_load_relaxed(&w->inbox)) && wf_rt_carry(w, false))
 		return;
+	/* It counts as awake: it is soon taken again, and the clock would cost as much as the call. */
 	list_as_vacant(w);
 	if (is_work_queued())
 		wf_idle_wake();
@@ -151,6 +154,8 @@ struct wf_worker *wf_rt_take_vacant(void)
 	w = wf_rt.vacant;
 	if (w) {
 		wf_rt.vacant = w->next_vacant;
+		if (!w->awake_since)
+			wf_worker_wakes(w, wf_now());
 		wf_store_relaxed(&w->is_vacant, 0u);
 		wf_store_seq_cst(&wf_rt.nr_vacant, wf_load_relaxed(&wf_rt.nr_vacant) - 1);
 	}

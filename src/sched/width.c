@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Wide or narrow; see width.h. */
 #include "sched/width.h"
+#include "sched/clock.h"
 #include "sched/direct.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
@@ -38,10 +39,12 @@ bool wf_width_rest(struct wf_kthread *k)
 		wf_direct_see_to_poller();
 		k->count.rests++;
 		WF_TRACE(k, WF_EV_REST, 0, 0);
+		wf_worker_sleeps(w, wf_now());
 		while (wf_load_seq_cst(&w->rests) && may_rest(w)) {
 			(void)sys_futex_wait(&w->rests, 1u, -1);
 			has_rested = true;
 		}
+		wf_worker_wakes(w, wf_now());
 	}
 	wf_store_seq_cst(&w->rests, 0u);
 	return has_rested;

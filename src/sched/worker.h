@@ -66,7 +66,9 @@ struct wf_worker {
 	uint8_t search_pays;     /* (w) a habit */
 	uint8_t peers_here; /* (a) a habit, a hint: as wf_thread.peer_here, of all its threads; see peer.h */
 	int64_t slice_began; /* (w) coarse clock */
-	uint8_t spins;       /* (a) a habit, a hint; see wf_worker_slice() */
+	int64_t awake_ns,
+		awake_since; /* (a) written by its carrier, for who looks from outside; see wf_worker_sleeps() */
+	uint8_t spins; /* (a) a habit, a hint; see wf_worker_slice() */
 	uint64_t
 		turn_began; /* (w) cycles, a hint: what ran since is not charged yet; 0: not known */
 	struct wf_runq rq;
@@ -75,6 +77,27 @@ struct wf_worker {
 	/* (a), a hint: the newest of them gathers. Thieves may not look into a thread that they do not own. */
 	bool inbox_gathers;
 } WF_ALIGNED(WF_CACHE_LINE);
+
+/*
+ * w has nothing to do from now on, or again has. Its time awake is awake_ns and, unless awake_since is 0, what has passed
+ * since then. Nobody in the process reads it, and the moments are those that are known where a worker goes to sleep: to
+ * run a thread costs nothing more. Who looks from outside sees a change under way by looking twice.
+ */
+WF_INLINE void wf_worker_sleeps(struct wf_worker *w, int64_t now)
+{
+	int64_t since = w->awake_since;
+
+	if (!since)
+		return;
+	wf_store_relaxed(&w->awake_since, (int64_t)0);
+	wf_store_relaxed(&w->awake_ns, w->awake_ns + WF_MAX(now - since, 0));
+}
+
+WF_INLINE void wf_worker_wakes(struct wf_worker *w, int64_t now)
+{
+	if (!w->awake_since) /* a direct wait that came too late to begin */
+		wf_store_relaxed(&w->awake_since, now);
+}
 
 /* Somebody carries w, and a thread runs on it. Both may change at any moment: a hint. */
 WF_INLINE bool wf_worker_is_running(const struct wf_worker *w)

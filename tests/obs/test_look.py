@@ -152,6 +152,34 @@ class Metrics(Look):
             self.assertGreater(m[f"weft_{ours}_total"], 0)
             self.assertLessEqual(m[f"weft_{ours}_total"], stats[theirs])
 
+    def awake(self, pid, until):
+        """The time that workers were awake between two looks, each, its bounds by the clock, and the CPU time."""
+        began = time.monotonic()
+        first = self.metrics(pid)
+        last, ended = first, began
+        while not until(last["weft_cpu_seconds_total"] - first["weft_cpu_seconds_total"], ended - began):
+            last = self.metrics(pid)
+            ended = time.monotonic()
+        run = [last[s] - first[s] for s in first if s.startswith("weft_worker_run_seconds_total{")]
+        self.assertEqual(len(run), 2)
+        self.assertGreaterEqual(min(run), 0)
+        return run, ended - began, last["weft_cpu_seconds_total"] - first["weft_cpu_seconds_total"]
+
+    def test_workers_that_run_threads_are_awake(self):
+        """Never longer than the time that passed, and together at least as long as the kernel says that they ran."""
+        run, passed, cpu = self.awake(self.victim().pid, lambda cpu, passed: cpu >= 0.5)
+        self.assertLessEqual(max(run), passed + 0.001)
+        self.assertGreaterEqual(sum(run), 0.9 * cpu - 0.03)  # which the kernel tells in hundredths, of other threads, too
+
+    def test_workers_of_a_program_that_waits_are_not_awake(self):
+        code = "import threading; threading.Thread(target=print, args=('ready',), kwargs={'flush': True}).start(); input()"
+        p = subprocess.Popen([obstest.WEFT, "run", "--workers", "2", "--", "/usr/bin/python3", "-c", code], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=obstest.environment())
+        self.addCleanup(p.communicate)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        run, passed, _ = self.awake(p.pid, lambda cpu, passed: passed >= 0.5)
+        self.assertLess(sum(run), 0.5 * passed)
+
     def test_switches_of_threads_are_those_of_stats(self):
         v = self.victim(WEFT_STATS="1")
         done = weft("top", "--json", "-d", "0.01", "-n", "2", v.pid)

@@ -111,6 +111,15 @@ static void write_kernel_threads(const struct page *p, const struct wf_threads *
 			s->workers[i].nr_queued + s->workers[i].nr_inbox);
 }
 
+static void write_workers(const struct page *p, const struct wf_threads *s)
+{
+	family(p, "worker_run_seconds", "counter",
+	       "Time in which the worker ran threads, or looked for some.");
+	for (size_t i = 0; i < s->nr_workers; i++)
+		fprintf(p->out, "weft_worker_run_seconds_total{worker=\"%u\"} %.10g\n",
+			s->workers[i].index, (double)s->workers[i].awake_ns / 1e9);
+}
+
 static double longest_call(const struct wf_layout *l, const struct wf_threads *s)
 {
 	double longest = 0;
@@ -195,6 +204,7 @@ bool wf_openmetrics_write(struct wf_look *l, struct wf_shares *shares, FILE *out
 		gauge(&p, "workers", "Workers.", (double)s.nr_workers);
 		write_threads(&p, &l->layout, &s);
 		write_kernel_threads(&p, &s);
+		write_workers(&p, &s);
 		gauge(&p, "oldest_ready_seconds",
 		      "How long, at least, a thread has been ready and found no worker.",
 		      oldest_ready(l, shares, &s));

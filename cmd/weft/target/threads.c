@@ -9,6 +9,7 @@
 #define MAX_KTHREADS 32768u
 #define MAX_WORKERS 1024u
 #define MAX_INBOX 100000u /* of all workers */
+#define AWAKE_TRIES 4
 
 static void take_kthread(struct wf_dump_kthread *k, const struct wf_reading *r, uint64_t address)
 {
@@ -94,6 +95,33 @@ static unsigned inbox_length(const struct wf_reading *r, uint64_t at, unsigned *
 	return nr;
 }
 
+/*
+ * Of the worker whose copy is in r->object. Its carrier changes two words when it goes to sleep: a look between both
+ * would miss what is in neither, so the words are read until they are the same twice.
+ */
+static int64_t time_awake(const struct wf_reading *r, const struct wf_threads *s, uint64_t at)
+{
+	const struct wf_layout *l = r->layout;
+	uint64_t ns = wf_layout_get(l, r->object, WF_L_W_AWAKE_NS);
+	uint64_t since = wf_layout_get(l, r->object, WF_L_W_AWAKE_SINCE);
+	int64_t now = s->now;
+
+	for (int i = 0; r->is_glance && i < AWAKE_TRIES; i++) {
+		uint64_t ns_again = wf_layout_fetch(l, r->target, at, WF_L_W_AWAKE_NS);
+		uint64_t since_again = wf_layout_fetch(l, r->target, at, WF_L_W_AWAKE_SINCE);
+		bool is_same = ns_again == ns && since_again == since;
+
+		ns = ns_again;
+		since = since_again;
+		if (is_same)
+			break;
+		now = wf_reading_now();
+	}
+	if (since && since < (uint64_t)now)
+		ns += (uint64_t)now - since;
+	return ns <= INT64_MAX ? (int64_t)ns : 0;
+}
+
 static bool read_workers(struct wf_threads *s, const struct wf_reading *r)
 {
 	const struct wf_layout *l = r->layout;
@@ -124,6 +152,7 @@ static bool read_workers(struct wf_threads *s, const struct wf_reading *r)
 			.nr_inbox = inbox_length(r, wf_layout_get(l, o, WF_L_W_INBOX), &left),
 			.is_vacant = wf_layout_get(l, o, WF_L_W_IS_VACANT),
 			.rests = wf_layout_get(l, o, WF_L_W_RESTS),
+			.awake_ns = time_awake(r, s, a),
 		};
 		k = w->is_vacant ? 0 : wf_layout_get(l, o, WF_L_W_KTHREAD);
 		p = k && s->nr_kthreads

@@ -56,8 +56,9 @@ struct wf_dump_worker {
 	uint64_t address;
 	unsigned index, nr_queued, nr_inbox;
 	bool is_vacant, rests;
-	int kernel_tid;  /* 0: none */
-	int64_t cur_tid; /* 0: none */
+	int kernel_tid;   /* 0: none */
+	int64_t cur_tid;  /* 0: none */
+	int64_t awake_ns; /* how long it ran threads or looked for some, in all */
 };
 
 struct wf_dump_event {
