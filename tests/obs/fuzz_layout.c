@@ -505,8 +505,9 @@ static bool look(uint64_t reads)
 		s.threads[i].nr_frames = 2;
 	}
 	nr_shown++;
-	for (int way = 0; way < 4; way++) {
-		v.is_grouped = way == 1;
+	for (int way = 0; way < 5; way++) {
+		v.is_waits = way == 4;
+		v.is_grouped = way == 1 || v.is_waits;
 		if (way == 2)
 			wf_print_json(&v);
 		else if (way == 3)

@@ -190,6 +190,23 @@ class Dump(ObsTest):
         listed = self.dump("--no-group", v.pid)
         self.assertEqual(listed.count("waits_for_cond+"), 301)
 
+    def test_stacks_that_wait_come_by_their_time(self):
+        """A crowd at one place has waited longest together; who runs is not there."""
+        v = self.victim(threads=20, deadlock=True)
+        text = self.dump("--waits", v.pid)
+        for name in obstest.BUSY | {"worker 0"}:
+            self.assertNotIn(name, text)
+        heads = re.findall(r"^(?:thread|[\d,]+ threads).*?: (?:parked|in call).*$", text, re.M)
+        self.assertRegex(heads[0], r"^21 threads: parked, wait for \w+, together for [\d.]+ (ms|s|min), the longest for ")
+        self.assertIn("\nDEADLOCK of ", text)
+        scale = {"ms": 1e-3, "s": 1, "min": 60}
+        spans = [float(n) * scale[unit] for head in heads
+                 for n, unit in re.findall(r"for ([\d.]+) (ms|s|min)\b", head)[:1]]
+        self.assertGreater(len(spans), 5)
+        for longer, shorter in zip(spans, spans[1:]):
+            self.assertLessEqual(shorter, 1.06 * longer)  # they are rounded
+        self.assert_refused(weft("dump", "--waits", "--json", v.pid), "either --waits or --json")
+
     def test_one_thread_alone(self):
         v = self.victim(deadlock=True)
         all_threads = json.loads(self.dump("--json", v.pid))["threads"]

@@ -36,6 +36,7 @@ static const char dump_help[] =
 	"  --exe FILE    the core's program, if it is not where it was\n"
 	"  --tree        show groups of threads, each below the thread that opened it, with its threads,\n"
 	"                their scopes and deadlines; no stacks\n"
+	"  --waits       show where threads wait, by their stacks: those first that wait longest together\n"
 	"  --json        print JSON\n"
 	"  --stacks      show how much of their stacks the threads have used, and propose sizes\n"
 	"  --group       show threads with the same stack once (default for more than 50)\n"
@@ -52,7 +53,7 @@ static const char dump_help[] =
 struct dump_options {
 	int pid;
 	const char *core, *exe;
-	bool is_json, is_tree, is_help, has_runtime, has_stacks;
+	bool is_json, is_tree, is_waits, is_help, has_runtime, has_stacks;
 	int group;    /* -1: by number */
 	size_t limit; /* 0: default */
 	size_t events;
@@ -93,6 +94,7 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 		{ "core", required_argument, NULL, 'c' },
 		{ "exe", required_argument, NULL, 'x' },
 		{ "tree", no_argument, NULL, 'T' },
+		{ "waits", no_argument, NULL, 'w' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "stacks", no_argument, NULL, 's' },
 		{ "group", no_argument, NULL, 'g' },
@@ -118,6 +120,9 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 			break;
 		case 'T':
 			o->is_tree = true;
+			break;
+		case 'w':
+			o->is_waits = true;
 			break;
 		case 'j':
 			o->is_json = true;
@@ -167,6 +172,15 @@ static int parse_target(int argc, char **argv, struct dump_options *o)
 		wf_cmd_error("dump: either --tree or %s", o->only         ? "--thread"
 							  : o->has_stacks ? "--stacks"
 									  : "--group");
+		return WF_EXIT_REFUSED;
+	}
+	if (o->is_waits &&
+	    (o->is_json || o->is_tree || o->only || o->has_stacks || o->group == 0)) {
+		wf_cmd_error("dump: either --waits or %s", o->is_json      ? "--json"
+							   : o->is_tree    ? "--tree"
+							   : o->only       ? "--thread"
+							   : o->has_stacks ? "--stacks"
+									   : "--no-group");
 		return WF_EXIT_REFUSED;
 	}
 	if (o->core && optind == argc)
@@ -243,8 +257,9 @@ static size_t limit_of(const struct dump_options *o, const struct wf_layout *l,
 	/* Slots, not threads: an upper bound that costs one read. Refined when the threads are known. */
 	uint64_t nr = wf_layout_fetch(l, t, l->table, WF_L_TABLE_NR_SLOTS);
 
-	*out_is_grouped = o->has_stacks || (!o->is_json && !o->is_tree && !o->only &&
-					    (o->group < 0 ? nr >= GROUP_FROM : o->group == 1));
+	*out_is_grouped = o->has_stacks || o->is_waits ||
+			  (!o->is_json && !o->is_tree && !o->only &&
+			   (o->group < 0 ? nr >= GROUP_FROM : o->group == 1));
 	if (o->limit)
 		return o->limit;
 	return *out_is_grouped || o->only ? LIMIT_GROUPED : LIMIT_LISTED;
@@ -268,6 +283,7 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 				  .threads = &s,
 				  .groups = o->is_tree || o->is_json ? &groups : NULL,
 				  .has_runtime = o->has_runtime,
+				  .is_waits = o->is_waits,
 				  .only = (int64_t)o->only };
 	size_t limit = limit_of(o, l, t, &v.is_grouped);
 	int ret = WF_EXIT_REFUSED;
@@ -283,7 +299,7 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 					     (long long)v.only);
 		goto out;
 	}
-	if (o->group < 0 && s.nr_alive < GROUP_FROM)
+	if (o->group < 0 && !o->is_waits && s.nr_alive < GROUP_FROM)
 		v.is_grouped = false;
 	if (!unwind(&v, &s, t))
 		goto out;

@@ -241,13 +241,23 @@ static int by_stack(const void *a, const void *b)
 struct group {
 	const struct wf_dump_thread **members;
 	size_t nr;
+	double waited_s; /* together; 0 if only their number counts */
 };
 
 static int by_size(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
+	if (x->waited_s != y->waited_s)
+		return x->waited_s > y->waited_s ? -1 : 1;
 	return x->nr > y->nr ? -1 : x->nr < y->nr;
+}
+
+static double waited_s(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	double s = ((double)v->threads->now - (double)d->wait_since) / 1e9;
+
+	return d->wait_since && s > 0 ? s : 0;
 }
 
 static void print_group(const struct wf_dump_view *v, const struct group *g)
@@ -272,6 +282,8 @@ static void print_group(const struct wf_dump_view *v, const struct group *g)
 		wf_waits_describe(v->waits, oldest, &w);
 		printf(",");
 		print_wait(&w, false);
+		if (g->waited_s > 0)
+			printf(", together for %s", wf_print_seconds(time, g->waited_s));
 		if (w.since_s >= 0)
 			printf(", the longest for %s", wf_print_seconds(time, w.since_s));
 	}
@@ -287,16 +299,20 @@ static void print_groups(const struct wf_dump_view *v)
 	const struct wf_threads *s = v->threads;
 	const struct wf_dump_thread **order = calloc(s->nr_threads + 1, sizeof(*order));
 	struct group *groups = calloc(s->nr_threads + 1, sizeof(*groups));
-	size_t nr = 0;
+	size_t nr = 0, nr_shown = 0;
 
-	for (size_t i = 0; order && groups && i < s->nr_threads; i++)
-		order[i] = &s->threads[i];
-	if (order && groups && s->nr_threads)
-		qsort(order, s->nr_threads, sizeof(*order), by_stack);
 	for (size_t i = 0; order && groups && i < s->nr_threads; i++) {
+		if (!v->is_waits || wf_view_is_waiting(v, &s->threads[i]))
+			order[nr_shown++] = &s->threads[i];
+	}
+	if (nr_shown)
+		qsort(order, nr_shown, sizeof(*order), by_stack);
+	for (size_t i = 0; i < nr_shown; i++) {
 		if (!i || compare_stacks(order[i - 1], order[i]))
 			groups[nr++] = (struct group){ .members = &order[i] };
 		groups[nr - 1].nr++;
+		if (v->is_waits)
+			groups[nr - 1].waited_s += waited_s(v, order[i]);
 	}
 	if (nr)
 		qsort(groups, nr, sizeof(*groups), by_size);
@@ -439,7 +455,9 @@ void wf_print_text(const struct wf_dump_view *v)
 	const struct wf_threads *s = v->threads;
 
 	wf_print_head(v);
-	if (!v->only) {
+	if (v->is_waits) {
+		wf_deadlock_find(s, v->waits, print_circle, (void *)v);
+	} else if (!v->only) {
 		print_workers(v);
 		print_foreign(v);
 		print_signals("signals pending for the process", s->sig_pending);

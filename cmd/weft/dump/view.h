@@ -19,8 +19,9 @@ struct wf_dump_view {
 	const struct wf_groups *groups; /* NULL: they were not read */
 	int64_t only;                   /* the tid of the one thread that is shown; 0: all */
 	bool is_grouped;                /* text: threads with equal stacks once */
-	bool has_runtime;               /* show the runtime's own frames too */
-	bool has_no_stacks;             /* libdw could not be loaded */
+	bool is_waits;      /* so, and only those that wait, by the sum of their times */
+	bool has_runtime;   /* show the runtime's own frames too */
+	bool has_no_stacks; /* libdw could not be loaded */
 };
 
 /* The part of its budget that the dump used up, so that something is missing; NULL: none. */
