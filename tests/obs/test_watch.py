@@ -244,8 +244,8 @@ for nr in itertools.count():
         self.assertRegex(self.next_event(p, "watched["), r"stall: thread \d+ is in flock and has a mutex that 1 threads wait")
 
     def test_threads_that_nobody_lets_run(self):
-        """A slice of a second on the one worker: the other thread is ready, and none is switched to."""
-        p = self.start("--on-stall", "300ms=dump", "--", WATCHED, "spin", WEFT_WORKERS="1", WEFT_SLICE="1000000")
+        """One that cannot be interrupted has the one worker: the other thread is ready, and none is switched to."""
+        p = self.start("--on-stall", "300ms=dump", "--", WATCHED, "hog", WEFT_WORKERS="1")
         self.assertIn("are ready and none gets on", self.next_event(p, "watched["))
 
     def test_threads_that_compute_are_no_stall(self):

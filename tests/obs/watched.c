@@ -7,6 +7,8 @@
  */
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -58,6 +60,35 @@ static void spin_both(void)
 
 	if (pthread_create(&t, NULL, spin, &word) == 0)
 		spin(&word);
+}
+
+/*
+ * Nobody but us runs on this worker any more: the kick that would end a slice is blocked, by an instruction that weft has not
+ * seen. Such a stall lasts, however long a look at it takes.
+ */
+static void hog(void)
+{
+	static const unsigned char call[] = {
+		0x48, 0x89, 0xf8, /* mov %rdi, %rax */
+		0x48, 0x89, 0xf7, /* mov %rsi, %rdi */
+		0x48, 0x89, 0xd6, /* mov %rdx, %rsi */
+		0x48, 0x89, 0xca, /* mov %rcx, %rdx */
+		0x4d, 0x89, 0xc2, /* mov %r8, %r10 */
+		0x0f, 0x05,       /* syscall */
+		0xc3,
+	};
+	const unsigned long all = ~0ul;
+	static int word;
+	pthread_t t;
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED || pthread_create(&t, NULL, spin, &word) != 0)
+		return;
+	memcpy(page, call, sizeof(call));
+	((long (*)(long, long, const void *, void *, long))page)(SYS_rt_sigprocmask, SIG_BLOCK,
+								 &all, NULL, sizeof(all));
+	spin(&word);
 }
 
 static void fault(void)
@@ -161,6 +192,8 @@ static void *act(void *arg)
 		block_with_lock();
 	if (!strcmp(how, "spin"))
 		spin_both();
+	if (!strcmp(how, "hog"))
+		hog();
 	if (!strcmp(how, "signals"))
 		tell_signals();
 	if (!strcmp(how, "stubborn")) {
