@@ -17,7 +17,7 @@
 #include "dump/print.h"
 #include "dump/stacks.h"
 #include "dump/tree.h"
-#include "target/find.h"
+#include "which.h"
 
 #define GROUP_FROM 51 /* a list longer than that is read only once it is grouped */
 #define EXIT_LACKS_EVENTS 1
@@ -158,8 +158,6 @@ static int parse_options(int argc, char **argv, struct dump_options *o)
 
 static int parse_target(int argc, char **argv, struct dump_options *o)
 {
-	char error[512];
-
 	if (o->core && o->has_stacks) {
 		wf_cmd_error("dump: --stacks is for a process: a core does not say what was used");
 		return WF_EXIT_REFUSED;
@@ -183,24 +181,7 @@ static int parse_target(int argc, char **argv, struct dump_options *o)
 									   : "--no-group");
 		return WF_EXIT_REFUSED;
 	}
-	if (o->core && optind == argc)
-		return 0;
-	if (o->core || argc - optind > 1) {
-		wf_cmd_error("dump: one process or one core file at a time; see 'weft help dump'");
-		return WF_EXIT_REFUSED;
-	}
-	if (optind == argc) {
-		wf_cmd_error("dump: which process? see 'weft help dump'");
-		return WF_EXIT_REFUSED;
-	}
-	if (o->exe) {
-		wf_cmd_error("dump: --exe goes with --core");
-		return WF_EXIT_REFUSED;
-	}
-	o->pid = wf_find_pid(argv[optind], error, sizeof(error));
-	if (!o->pid)
-		wf_cmd_error("dump: %s", error);
-	return o->pid ? 0 : WF_EXIT_REFUSED;
+	return wf_which("dump", argc, argv, o->core, o->exe, &o->pid);
 }
 
 /* One line; when the process is not there any more, nothing else that was found out is of interest. */

@@ -54,18 +54,7 @@ static void json_wait(struct wf_text_json *j, const struct wf_dump_view *v,
 	if (!wf_view_is_waiting(v, d))
 		return;
 	wf_waits_describe(v->waits, d, &w);
-	wf_text_json_begin(j, "waits_for", '{');
-	wf_text_json_string(j, "kind", w.kind);
-	wf_text_json_string(j, "what", w.what);
-	if (w.owner)
-		wf_text_json_number(j, "owner", w.owner);
-	if (w.fd >= 0)
-		wf_text_json_number(j, "fd", w.fd);
-	if (w.since_s >= 0)
-		wf_text_json_number(j, "since_ms", (long long)(w.since_s * 1e3));
-	if (w.has_deadline)
-		wf_text_json_number(j, "left_ms", (long long)(w.left_s * 1e3));
-	wf_text_json_end(j, '}');
+	wf_waits_json(&w, j);
 }
 
 static void json_scope(struct wf_text_json *j, const struct wf_dump_view *v,

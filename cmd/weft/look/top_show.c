@@ -128,24 +128,6 @@ void wf_top_show_text(struct wf_look *l, const struct wf_rates_look *r, const st
 	wf_waits_free(waits);
 }
 
-static void json_wait(struct wf_text_json *j, struct wf_waits *waits,
-		      const struct wf_dump_thread *d)
-{
-	struct wf_wait_text w;
-
-	wf_waits_describe(waits, d, &w);
-	wf_text_json_begin(j, "waits_for", '{');
-	wf_text_json_string(j, "kind", w.kind);
-	wf_text_json_string(j, "what", w.what);
-	if (w.owner)
-		wf_text_json_number(j, "owner", w.owner);
-	if (w.fd >= 0)
-		wf_text_json_number(j, "fd", w.fd);
-	if (w.since_s >= 0)
-		wf_text_json_number(j, "since_ms", (long long)(w.since_s * 1e3));
-	wf_text_json_end(j, '}');
-}
-
 static void json_threads(struct wf_text_json *j, const struct wf_look *l,
 			 const struct wf_rates_look *r, const struct wf_shares *shares,
 			 size_t limit)
@@ -173,8 +155,12 @@ static void json_threads(struct wf_text_json *j, const struct wf_look *l,
 		wf_text_json_number(j, "run_ns", (long long)d->run_ns);
 		wf_text_json_number(j, "switches", (long long)d->nr_switches);
 		wf_text_json_real(j, "switches_per_s", r->switches_s[i]);
-		if (wf_waits_is_waiting(&l->layout, d))
-			json_wait(j, waits, d);
+		if (wf_waits_is_waiting(&l->layout, d)) {
+			struct wf_wait_text w;
+
+			wf_waits_describe(waits, d, &w);
+			wf_waits_json(&w, j);
+		}
 		wf_text_json_end(j, '}');
 	}
 	wf_text_json_end(j, ']');

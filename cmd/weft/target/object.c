@@ -11,16 +11,15 @@
  */
 #include "target/object.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "target/file.h"
+#include "target/symbol.h"
 
 #define DELETED " (deleted)"
-#define MAX_HEADERS 64
 #define MAX_IMAGE (64u << 20)
 #define PIECE (64u << 10)
 
@@ -83,15 +82,12 @@ static bool copy_piece(const struct wf_target *t, int fd, uint64_t address, uint
 
 static bool copy_segments(const struct wf_target *t, int fd, uint64_t start)
 {
-	Elf64_Phdr p[MAX_HEADERS];
+	Elf64_Phdr p[WF_SYMBOL_HEADERS];
 	uint64_t base = 0, left = MAX_IMAGE;
 	bool has_base = false;
 	Elf64_Ehdr e;
 
-	if (!wf_target_read(t, start, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_phentsize != sizeof(p[0]) ||
-	    e.e_phnum > MAX_HEADERS ||
-	    !wf_target_read(t, start + e.e_phoff, p, e.e_phnum * sizeof(p[0])))
+	if (!wf_symbol_read_headers(t, start, &e, p))
 		return false;
 	for (int i = 0; i < e.e_phnum; i++) {
 		if (p[i].p_type != PT_LOAD)

@@ -2,10 +2,8 @@
 /* Dynamic symbols, from the target's memory; see symbol.h. */
 #include "target/symbol.h"
 
-#include <elf.h>
 #include <string.h>
 
-#define MAX_HEADERS 64
 #define MAX_DYNAMIC 256
 #define MAX_CHAIN 1000 /* symbols of one bucket */
 
@@ -43,18 +41,24 @@ static uint64_t lookup(const struct wf_target *t, uint64_t base, uint64_t hash, 
 	return 0;
 }
 
+bool wf_symbol_read_headers(const struct wf_target *t, uint64_t start, Elf64_Ehdr *e,
+			    Elf64_Phdr out[WF_SYMBOL_HEADERS])
+{
+	return wf_target_read(t, start, e, sizeof(*e)) &&
+	       memcmp(e->e_ident, ELFMAG, SELFMAG) == 0 && e->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       e->e_phentsize == sizeof(*out) && e->e_phnum <= WF_SYMBOL_HEADERS &&
+	       wf_target_read(t, start + e->e_phoff, out, e->e_phnum * sizeof(*out));
+}
+
 /* Where the object's addresses count from, and its dynamic section: false when it is no such object. */
 static bool read_headers(const struct wf_target *t, uint64_t start, uint64_t *out_base,
 			 uint64_t *out_dynamic)
 {
-	Elf64_Phdr p[MAX_HEADERS];
+	Elf64_Phdr p[WF_SYMBOL_HEADERS];
 	Elf64_Ehdr e;
 	bool has_base = false;
 
-	if (!wf_target_read(t, start, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_phentsize != sizeof(p[0]) ||
-	    e.e_phnum > MAX_HEADERS ||
-	    !wf_target_read(t, start + e.e_phoff, p, e.e_phnum * sizeof(p[0])))
+	if (!wf_symbol_read_headers(t, start, &e, p))
 		return false;
 	*out_base = start;
 	*out_dynamic = 0;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "text.h"
 
 #define SIG_UNBLOCKABLE (1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1))
 #define MAX_SOCKETS 200000u
@@ -502,4 +503,20 @@ void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d, struc
 		out->has_deadline = true;
 		out->left_s = ((double)deadline - (double)w->threads->now) / 1e9;
 	}
+}
+
+void wf_waits_json(const struct wf_wait_text *w, struct wf_text_json *j)
+{
+	wf_text_json_begin(j, "waits_for", '{');
+	wf_text_json_string(j, "kind", w->kind);
+	wf_text_json_string(j, "what", w->what);
+	if (w->owner)
+		wf_text_json_number(j, "owner", w->owner);
+	if (w->fd >= 0)
+		wf_text_json_number(j, "fd", w->fd);
+	if (w->since_s >= 0)
+		wf_text_json_number(j, "since_ms", (long long)(w->since_s * 1e3));
+	if (w->has_deadline)
+		wf_text_json_number(j, "left_ms", (long long)(w->left_s * 1e3));
+	wf_text_json_end(j, '}');
 }

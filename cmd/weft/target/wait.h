@@ -2,13 +2,14 @@
 /*
  * The wait of a thread, in words: the owner of a mutex, the other end of a socket.
  *
- * Used by: dump/print.c.
+ * Used by: dump/, look/, trace/take.c.
  */
 #ifndef WF_TARGET_WAIT_H
 #define WF_TARGET_WAIT_H
 
 #include "target/unwind.h"
 
+struct wf_text_json;
 struct wf_waits;
 
 struct wf_wait_text {
@@ -30,6 +31,9 @@ void wf_waits_free(struct wf_waits *w);
 bool wf_waits_is_waiting(const struct wf_layout *l, const struct wf_dump_thread *d);
 void wf_waits_describe(struct wf_waits *w, const struct wf_dump_thread *d,
 		       struct wf_wait_text *out);
+
+/* As the field "waits_for" of an object. */
+void wf_waits_json(const struct wf_wait_text *w, struct wf_text_json *j);
 
 /* The thread that holds the mutex d waits for, or that d joins; NULL: none, or not known. */
 const struct wf_dump_thread *wf_waits_owner(struct wf_waits *w, const struct wf_dump_thread *d);

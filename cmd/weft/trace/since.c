@@ -3,12 +3,13 @@
 #include "trace/since.h"
 
 #include "trace/story.h"
+#include "trace/tids.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct thread {
-	int64_t tid;              /* 0: a free place */
+	int64_t tid;              /* first: see tids.h */
 	int64_t ready_at, run_at; /* the last of either */
 	int64_t call_at,
 		back_at; /* of a call that holds a kernel thread, or lasts without a wait */
@@ -18,8 +19,7 @@ struct thread {
 
 struct wf_since {
 	const struct wf_take *take;
-	struct thread *threads;
-	size_t nr_places, nr_threads;
+	struct wf_tids threads;
 	int64_t *lanes; /* the thread of each worker, 0: nobody */
 	int64_t last_run, stalled;
 	struct wf_since_longest longest[WF_SINCE_NR];
@@ -32,6 +32,7 @@ struct wf_since *wf_since_new(const struct wf_take *k)
 	if (!s)
 		return NULL;
 	s->take = k;
+	s->threads.row_bytes = sizeof(struct thread);
 	s->lanes = calloc(k->nr_workers + 1, sizeof(*s->lanes));
 	if (s->lanes)
 		return s;
@@ -43,60 +44,19 @@ void wf_since_free(struct wf_since *s)
 {
 	if (!s)
 		return;
-	free(s->threads);
+	wf_tids_done(&s->threads);
 	free(s->lanes);
 	free(s);
 }
 
-static struct thread *find(const struct wf_since *s, int64_t tid)
+static bool has_not_ended(const void *row)
 {
-	size_t at = (size_t)((uint64_t)tid * 0x9e3779b97f4a7c15u >> 20) & (s->nr_places - 1);
-
-	while (s->threads[at].tid && s->threads[at].tid != tid)
-		at = (at + 1) & (s->nr_places - 1);
-	return &s->threads[at];
-}
-
-/* Those that have ended are left behind. */
-static bool make_room(struct wf_since *s)
-{
-	struct wf_since old = *s;
-	size_t alive = 0;
-
-	if (2 * (s->nr_threads + 2) <= s->nr_places)
-		return true;
-	for (size_t i = 0; i < old.nr_places; i++)
-		alive += old.threads[i].tid && !old.threads[i].has_ended;
-	for (s->nr_places = 64; s->nr_places < 4 * (alive + 2);)
-		s->nr_places *= 2;
-	s->threads = calloc(s->nr_places, sizeof(*s->threads));
-	if (!s->threads) {
-		*s = old;
-		return false;
-	}
-	s->nr_threads = 0;
-	for (size_t i = 0; i < old.nr_places; i++) {
-		if (!old.threads[i].tid || old.threads[i].has_ended)
-			continue;
-		*find(s, old.threads[i].tid) = old.threads[i];
-		s->nr_threads++;
-	}
-	free(old.threads);
-	return true;
+	return !((const struct thread *)row)->has_ended;
 }
 
 static struct thread *thread_of(struct wf_since *s, int64_t tid)
 {
-	struct thread *t;
-
-	if (tid <= 0)
-		return NULL;
-	t = find(s, tid);
-	if (!t->tid) {
-		*t = (struct thread){ .tid = tid };
-		s->nr_threads++;
-	}
-	return t;
+	return wf_tids_row(&s->threads, tid, &(struct thread){ 0 });
 }
 
 static void note(struct wf_since *s, enum wf_since_what what, int64_t ns, const struct thread *t,
@@ -203,10 +163,10 @@ static void look_at_all(struct wf_since *s, int64_t now)
 {
 	int64_t oldest = now;
 
-	for (size_t i = 0; i < s->nr_places; i++) {
-		const struct thread *t = &s->threads[i];
+	for (size_t i = 0; i < s->threads.nr_places; i++) {
+		const struct thread *t = wf_tids_at(&s->threads, i);
 
-		if (!t->tid || t->has_ended)
+		if (!t || t->has_ended)
 			continue;
 		if (t->ready_at > t->run_at) {
 			note(s, WF_SINCE_READY, now - t->ready_at, t, false);
@@ -227,7 +187,7 @@ bool wf_since_look(struct wf_since *s, int64_t now)
 
 	memset(s->longest, 0, sizeof(s->longest));
 	for (size_t i = 0; i < r->nr_events; i++) {
-		if (!make_room(s))
+		if (!wf_tids_make_room(&s->threads, has_not_ended))
 			return false;
 		take_event(s, &r->events[i]);
 	}

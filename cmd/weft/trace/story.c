@@ -8,6 +8,7 @@
  * really waits (somebody wakes it) or was woken before it was gone (it runs, and nobody did).
  */
 #include "trace/story.h"
+#include "trace/tids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static const char *const what_names[NR_WHATS] = {
 #define IS_REALLY 2u /* PARK: it waits; YIELD: it leaves */
 
 struct thread {
-	int64_t tid; /* 0: a free place of the table */
+	int64_t tid; /* first: see tids.h */
 	unsigned lane;
 	enum wf_story_state state; /* how it left */
 	unsigned char next;        /* backwards: enum what of its next event */
@@ -73,8 +74,7 @@ struct wf_story {
 	const struct wf_take *take;
 	unsigned char meanings[256];
 	unsigned char *hints; /* of each event */
-	struct thread *threads;
-	size_t nr_places, nr_threads;
+	struct wf_tids threads;
 	int64_t *tids;
 	struct kthread *kthreads;
 	struct lane *lanes;
@@ -85,49 +85,11 @@ struct wf_story {
 	void *arg;
 };
 
-static struct thread *find(struct wf_story *s, int64_t tid)
-{
-	size_t at = (size_t)((uint64_t)tid * 0x9e3779b97f4a7c15u >> 20) & (s->nr_places - 1);
-
-	while (s->threads[at].tid && s->threads[at].tid != tid)
-		at = (at + 1) & (s->nr_places - 1);
-	return &s->threads[at];
-}
-
-/* Only while the events are gone through backwards: later there is nobody new. */
-static bool make_room(struct wf_story *s)
-{
-	struct wf_story old = *s;
-
-	if (2 * (s->nr_threads + 2) <= s->nr_places)
-		return true;
-	s->nr_places = old.nr_places ? 2 * old.nr_places : 64;
-	s->threads = calloc(s->nr_places, sizeof(*s->threads));
-	if (!s->threads) {
-		*s = old;
-		return false;
-	}
-	for (size_t i = 0; i < old.nr_places; i++) {
-		if (old.threads[i].tid)
-			*find(s, old.threads[i].tid) = old.threads[i];
-	}
-	free(old.threads);
-	return true;
-}
-
 /* NULL: nobody. */
 static struct thread *thread_of(struct wf_story *s, int64_t tid)
 {
-	struct thread *t;
-
-	if (tid <= 0)
-		return NULL;
-	t = find(s, tid);
-	if (!t->tid) {
-		*t = (struct thread){ .tid = tid, .lane = NO_LANE, .state = WF_STORY_READY };
-		s->nr_threads++;
-	}
-	return t;
+	return wf_tids_row(&s->threads, tid,
+			   &(struct thread){ .lane = NO_LANE, .state = WF_STORY_READY });
 }
 
 /* That the event is about, beside the one that ran; 0: none. */
@@ -158,7 +120,8 @@ static bool look_backwards(struct wf_story *s)
 		struct kthread *k = &s->kthreads[e->kthread % MAX_KTHREADS];
 		struct thread *self, *other;
 
-		if (!make_room(s))
+		/* Only here: later there is nobody new. */
+		if (!wf_tids_make_room(&s->threads, NULL))
 			return false;
 		self = thread_of(s, e->tid);
 		other = thread_of(s, other_of(what, e));
@@ -174,17 +137,19 @@ static bool look_backwards(struct wf_story *s)
 		if (other && (what == RUN || what == UNPARK))
 			other->next = (unsigned char)what;
 	}
-	return make_room(s);
+	return wf_tids_make_room(&s->threads, NULL);
 }
 
 static bool make_tids(struct wf_story *s)
 {
 	size_t nr = 0;
 
-	s->tids = calloc(s->nr_threads + 1, sizeof(*s->tids));
-	for (size_t i = 0; s->tids && i < s->nr_places; i++) {
-		if (s->threads[i].tid)
-			s->tids[nr++] = s->threads[i].tid;
+	s->tids = calloc(s->threads.nr + 1, sizeof(*s->tids));
+	for (size_t i = 0; s->tids && i < s->threads.nr_places; i++) {
+		const struct thread *t = wf_tids_at(&s->threads, i);
+
+		if (t)
+			s->tids[nr++] = t->tid;
 	}
 	return s->tids;
 }
@@ -202,6 +167,7 @@ struct wf_story *wf_story_new(const struct wf_take *k)
 	if (!s)
 		return NULL;
 	s->take = k;
+	s->threads.row_bytes = sizeof(struct thread);
 	for (int w = SPAWN; w < NR_WHATS; w++)
 		s->meanings[wf_layout_value(k->layout, "event", what_names[w], 0) & 255] =
 			(unsigned char)w;
@@ -227,7 +193,7 @@ void wf_story_free(struct wf_story *s)
 	if (!s)
 		return;
 	free(s->hints);
-	free(s->threads);
+	wf_tids_done(&s->threads);
 	free(s->tids);
 	free(s->kthreads);
 	free(s->lanes);
@@ -536,8 +502,10 @@ void wf_story_tell(struct wf_story *s, void (*tell)(void *arg, const struct wf_s
 		s->now = ns > s->now ? ns : s->now;
 		tell_event(s, i);
 	}
-	for (size_t i = 0; i < s->nr_places; i++) {
-		if (s->threads[i].tid)
-			end_all(s, &s->threads[i]);
+	for (size_t i = 0; i < s->threads.nr_places; i++) {
+		struct thread *t = wf_tids_at(&s->threads, i);
+
+		if (t)
+			end_all(s, t);
 	}
 }

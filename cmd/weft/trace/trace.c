@@ -16,7 +16,7 @@
 #include "cmd.h"
 #include "numbers.h"
 #include "sizes.h"
-#include "target/find.h"
+#include "which.h"
 #include "trace/arm.h"
 #include "trace/stop.h"
 #include "trace/when.h"
@@ -151,7 +151,6 @@ static int parse_options(int argc, char **argv, struct wf_trace_options *o)
 static int check_together(int argc, char **argv, struct wf_trace_options *o)
 {
 	const char *bad = NULL;
-	char error[512];
 
 	if ((o->is_arm || o->is_disarm) && o->core)
 		bad = "--arm and --disarm are for a process: a core does not go on";
@@ -165,22 +164,11 @@ static int check_together(int argc, char **argv, struct wf_trace_options *o)
 		bad = "--keep goes with --on";
 	else if (o->core && o->for_ns)
 		bad = "--for is for a process: a core does not go on";
-	else if (o->exe && !o->core)
-		bad = "--exe goes with --core";
-	else if (o->core ? optind < argc : argc - optind > 1)
-		bad = "one process or one core file at a time; see 'weft help trace'";
-	else if (!o->core && optind == argc)
-		bad = "which process? see 'weft help trace'";
 	if (bad) {
 		wf_cmd_error("trace: %s", bad);
 		return WF_EXIT_REFUSED;
 	}
-	if (o->core)
-		return 0;
-	o->pid = wf_find_pid(argv[optind], error, sizeof(error));
-	if (!o->pid)
-		wf_cmd_error("trace: %s", error);
-	return o->pid ? 0 : WF_EXIT_REFUSED;
+	return wf_which("trace", argc, argv, o->core, o->exe, &o->pid);
 }
 
 static int trace_main(int argc, char **argv)
