@@ -17,7 +17,7 @@
 
 #define WF_SYSCALL_LEN 2
 #define WF_NR_LIMIT 1024      /* no system call number is as large */
-#define WF_SITE_WINDOW_MAX 40 /* the most that is replaced around one */
+#define WF_SITE_WINDOW_MAX 24 /* the most that is replaced around one */
 
 /* The bytes of a system call instruction. */
 struct wf_match {
@@ -56,6 +56,12 @@ struct wf_scan_wish {
 	const void *glance;
 };
 
+/* Of 64 lines of 128 bytes. */
+struct wf_lines {
+	uint64_t bits; /* one for each that a target of interest may lie in */
+	size_t first;  /* the first match that such a target may be near */
+};
+
 /* The work on one executable segment. */
 struct wf_scan {
 	const struct dl_phdr_info *module;
@@ -64,7 +70,7 @@ struct wf_scan {
 	struct wf_match *matches; /* sorted by addr */
 	size_t nr_matches;
 	size_t matches_bytes;
-	uint64_t *lines; /* a bit for each 128 bytes that a target of interest may lie in */
+	struct wf_lines *lines;
 	size_t lines_bytes;
 	struct wf_fde_table fdes;
 	uint64_t *swept; /* a bit per function */

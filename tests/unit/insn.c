@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The decoder of src/gate/x86_64/insn.c against Capstone, where that is installed: all of the libc that runs this test. */
 #include "gate/x86_64/insn.c"
+#include "gate/x86_64/plain.c"
 
 #include "gate.h"
+#include "gate/bytes.h"
 #include "tap.h"
 
 #include <dlfcn.h>
@@ -86,6 +88,46 @@ TEST(what_is_rare_is_known)
 		if (!CHECK_EQ(wf_insn_decode(r->code, end - 1, &insn), 0))
 			tap_note("%s, without its last byte", r->name);
 	}
+}
+
+/* At each byte, whether an instruction begins there or not. */
+TEST(plain_is_the_same_in_short)
+{
+	const struct dl_phdr_info m = libc_module();
+	size_t nr_plain = 0, nr = 0, nr_wrong = 0;
+
+	for (size_t i = 0; i < m.dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &m.dlpi_phdr[i];
+		const uint8_t *p = (const uint8_t *)(m.dlpi_addr + ph->p_vaddr);
+		const uint8_t *end = p + ph->p_filesz;
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
+			continue;
+		for (; end - p >= WF_INSN_MAX; p++, nr++) {
+			struct wf_insn insn;
+			unsigned int form, len = wf_plain_len(p, &form);
+			int whole = wf_insn_decode(p, end, &insn);
+			bool is_jump = insn.flags & WF_INSN_JUMP;
+
+			if (!len)
+				continue;
+			nr_plain++;
+			if ((int)len == whole && is_jump == !!(form & WF_PLAIN_JUMP) &&
+			    !(insn.flags & WF_INSN_ENDS) == !(form & WF_PLAIN_ENDS) &&
+			    !(insn.flags & (WF_INSN_INDIRECT | WF_INSN_SYSCALL)) &&
+			    !(insn.opcode == 0x8d && insn.flags & WF_INSN_RIPREL) &&
+			    (!is_jump ||
+			     insn.rel == ((form & WF_PLAIN_IMM) == 1 ? (int8_t)p[len - 1]
+								     : load32(p + len - 4))))
+				continue;
+			if (nr_wrong++ < 10)
+				tap_note("%02x %02x %02x %02x: %u, decoded %d", p[0], p[1], p[2],
+					 p[3], len, whole);
+		}
+	}
+	tap_note("%zu of %zu plain", nr_plain, nr);
+	CHECK_EQ(nr_wrong, 0);
+	CHECK(nr_plain > nr / 2);
 }
 
 #if __has_include(<capstone/capstone.h>)

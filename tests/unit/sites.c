@@ -5,6 +5,7 @@
  */
 #include "gate/fde.c"
 #include "gate/x86_64/insn.c"
+#include "gate/x86_64/plain.c"
 #include "gate/x86_64/scan.c"
 #include "gate/x86_64/sites.c"
 

@@ -121,4 +121,45 @@ FUNC(wf_find_jumps)
 	.cfi_endproc
 END_FUNC(wf_find_jumps)
 
+/*
+ * uint64_t wf_find_short_jumps(const uint8_t *p): a bit for each of 64 bytes that could begin a jump with a displacement of
+ * 8 bits: 70 to 7f, e0 to e3, eb.
+ */
+FUNC(wf_find_short_jumps)
+	.cfi_startproc
+	SAVE_XMM
+	ALL_BYTES 0xf0, %xmm3
+	ALL_BYTES 0x70, %xmm4
+	ALL_BYTES 0xfc, %xmm5
+	ALL_BYTES 0xe0, %xmm6
+	xorl	%ecx, %ecx
+	.irp at,48,32,16,0
+	movdqu	\at(%rdi), %xmm0
+	movdqa	%xmm0, %xmm1
+	movdqa	%xmm0, %xmm2
+	pand	%xmm3, %xmm1
+	pand	%xmm5, %xmm2
+	pcmpeqb	%xmm4, %xmm1
+	pcmpeqb	%xmm6, %xmm2
+	por	%xmm2, %xmm1
+	pmovmskb %xmm1, %edx
+	shlq	$16, %rcx
+	orq	%rdx, %rcx
+	.endr
+	ALL_BYTES 0xeb, %xmm4
+	xorl	%esi, %esi
+	.irp at,48,32,16,0
+	movdqu	\at(%rdi), %xmm0
+	pcmpeqb	%xmm4, %xmm0
+	pmovmskb %xmm0, %edx
+	shlq	$16, %rsi
+	orq	%rdx, %rsi
+	.endr
+	RESTORE_XMM
+	movq	%rcx, %rax
+	orq	%rsi, %rax
+	ret
+	.cfi_endproc
+END_FUNC(wf_find_short_jumps)
+
 NO_EXEC_STACK

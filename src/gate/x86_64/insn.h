@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define WF_INSN_MAX 15 /* bytes */
+
 enum wf_insn_map {
 	WF_MAP_ONE, /* one-byte opcodes */
 	WF_MAP_0F,

@@ -23,6 +23,7 @@
 #include "gate/bytes.h"
 #include "gate/x86_64/find.h"
 #include "gate/x86_64/insn.h"
+#include "gate/x86_64/plain.h"
 #include "sys/syscall.h"
 
 #include <errno.h>
@@ -39,7 +40,6 @@
 #define MASKS 16    /* blocks of 64 bytes that are looked through at once */
 #define RUN_ON 1024 /* how far code is decoded that no table knows */
 #define GLANCE_BYTES 64
-#define MAX_INSN_LEN 15
 #define SYNC_BYTES 64
 
 void *wf_grow_pages(void *old, size_t old_bytes, size_t bytes)
@@ -116,30 +116,6 @@ static size_t line_of(const struct wf_scan *s, uintptr_t addr)
 	return (addr - (uintptr_t)s->start) >> LINE_SHIFT;
 }
 
-static int make_bitmaps(struct wf_scan *s)
-{
-	size_t nr_lines = line_of(s, (uintptr_t)s->end) + 1;
-
-	s->lines_bytes = WF_ALIGN_UP((nr_lines + 63) / 64 * 8, WF_PAGE);
-	s->lines = sys_map(s->lines_bytes);
-	s->swept_bytes = WF_ALIGN_UP((s->fdes.nr + 64) / 64 * 8, WF_PAGE);
-	s->swept = sys_map(s->swept_bytes);
-	if (!s->lines || !s->swept)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->nr_matches; i++) {
-		uintptr_t lo = s->matches[i].addr - BEFORE;
-		uintptr_t hi = s->matches[i].addr + AFTER - 1;
-
-		if (s->matches[i].is_unwanted)
-			continue;
-		lo = WF_MAX(lo, (uintptr_t)s->start);
-		hi = WF_MIN(hi, (uintptr_t)s->end - 1);
-		for (size_t line = line_of(s, lo); line <= line_of(s, hi); line++)
-			s->lines[line / 64] |= 1ull << (line % 64);
-	}
-	return 0;
-}
-
 static size_t first_match_from(const struct wf_scan *s, uintptr_t addr)
 {
 	size_t lo = 0;
@@ -156,10 +132,45 @@ static size_t first_match_from(const struct wf_scan *s, uintptr_t addr)
 	return lo;
 }
 
+static int make_bitmaps(struct wf_scan *s)
+{
+	size_t nr_words = line_of(s, (uintptr_t)s->end) / 64 + 1;
+	size_t next = 0;
+
+	s->lines_bytes = WF_ALIGN_UP(nr_words * sizeof(*s->lines), WF_PAGE);
+	s->lines = sys_map(s->lines_bytes);
+	s->swept_bytes = WF_ALIGN_UP((s->fdes.nr + 64) / 64 * 8, WF_PAGE);
+	s->swept = sys_map(s->swept_bytes);
+	if (!s->lines || !s->swept)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nr_matches; i++) {
+		uintptr_t lo = s->matches[i].addr - BEFORE;
+		uintptr_t hi = s->matches[i].addr + AFTER - 1;
+
+		if (s->matches[i].is_unwanted)
+			continue;
+		lo = WF_MAX(lo, (uintptr_t)s->start);
+		hi = WF_MIN(hi, (uintptr_t)s->end - 1);
+		for (size_t line = line_of(s, lo); line <= line_of(s, hi); line++)
+			s->lines[line / 64].bits |= 1ull << (line % 64);
+	}
+	for (size_t word = 0; word < nr_words; word++) {
+		uintptr_t start = (uintptr_t)s->start + (word << (6 + LINE_SHIFT));
+
+		while (next < s->nr_matches && s->matches[next].addr + AFTER <= start)
+			next++;
+		s->lines[word].first = next;
+	}
+	return 0;
+}
+
 static WF_NOINLINE void mark_near(struct wf_scan *s, uintptr_t target)
 {
-	for (size_t i = first_match_from(s, target - AFTER + 1);
-	     i < s->nr_matches && s->matches[i].addr <= target + BEFORE; i++) {
+	size_t i = s->lines[line_of(s, target) / 64].first;
+
+	while (i < s->nr_matches && s->matches[i].addr + AFTER <= target)
+		i++;
+	for (; i < s->nr_matches && s->matches[i].addr <= target + BEFORE; i++) {
 		size_t bit = target + BEFORE - s->matches[i].addr;
 
 		s->matches[i].targets[bit / 64] |= 1ull << (bit % 64);
@@ -174,7 +185,7 @@ WF_INLINE void mark_target(struct wf_scan *s, uintptr_t target)
 	if (target - (uintptr_t)s->start >= (uintptr_t)(s->end - s->start))
 		return;
 	line = line_of(s, target);
-	if (s->lines[line / 64] >> (line % 64) & 1)
+	if (s->lines[line / 64].bits >> (line % 64) & 1)
 		mark_near(s, target);
 }
 
@@ -187,13 +198,12 @@ bool wf_match_is_target(const struct wf_match *m, uintptr_t addr)
 	return m->targets[bit / 64] >> (bit % 64) & 1;
 }
 
-/* The jump with a 32-bit displacement that may begin at p. */
+/* The jump with a 32-bit displacement that may begin at p, and ends in the segment. */
 WF_INLINE void mark_long_jump(struct wf_scan *s, const uint8_t *p)
 {
-	const uint8_t *next = p + (*p == 0x0f ? 6 : 5);
+	const uint8_t *next = p + 5 + (*p == 0x0f);
 
-	if (next <= s->end)
-		mark_target(s, (uintptr_t)next + (uintptr_t)(intptr_t)load32(next - 4));
+	mark_target(s, (uintptr_t)next + (uintptr_t)(intptr_t)load32(next - 4));
 }
 
 /*
@@ -205,8 +215,8 @@ static void find_long_jumps(struct wf_scan *s)
 	const uint8_t *p = s->start;
 	uint64_t masks[MASKS];
 
-	while (s->end - p > 64) {
-		size_t nr = WF_MIN((size_t)(s->end - p - 1) / 64, (size_t)MASKS);
+	while (s->end - p > 64 + 6) {
+		size_t nr = WF_MIN((size_t)(s->end - p - 6) / 64, (size_t)MASKS);
 
 		wf_find_jumps(p, nr, masks);
 		for (size_t i = 0; i < nr; i++, p += 64)
@@ -214,7 +224,7 @@ static void find_long_jumps(struct wf_scan *s)
 				mark_long_jump(s, p + __builtin_ctzll(hits));
 	}
 	for (; p + 5 <= s->end; p++)
-		if (*p == 0xe9 || *p == 0x0f)
+		if (*p == 0xe9 || (*p == 0x0f && p + 6 <= s->end))
 			mark_long_jump(s, p);
 }
 
@@ -281,6 +291,73 @@ static void note_table(struct tables *t, const uint8_t *p, const struct wf_insn 
 	t->is_absolute[t->nr++] = is_absolute;
 }
 
+/* The instructions that lead to the one that is looked at, since the flow last ended: the last few. */
+#define PATH_LEN 64
+
+struct path {
+	const uint8_t *at[PATH_LEN];
+	size_t nr;
+};
+
+/* The number in eax at the end of the path, and what was before. */
+static void find_number(const struct path *path, struct wf_match *m)
+{
+	struct wf_insn insn;
+
+	m->nr = -1;
+	for (size_t i = 1; i < WF_MIN(path->nr, (size_t)PATH_LEN); i++) {
+		const uint8_t *p = path->at[(path->nr - 1 - i) % PATH_LEN];
+		int64_t constant;
+
+		if (!wf_insn_decode(p, p + WF_INSN_MAX, &insn))
+			return;
+		constant = wf_insn_eax_constant(p, &insn);
+		if (constant >= 0) {
+			m->nr = constant < WF_NR_LIMIT ? (int32_t)constant : -1;
+			m->nr_at = (uintptr_t)p;
+		}
+		if (constant >= 0 || wf_insn_may_write_eax(&insn))
+			return;
+	}
+}
+
+static uint32_t lengths_before(const struct path *path)
+{
+	size_t nr = WF_MIN(path->nr - 1, (size_t)4);
+	uint32_t before = 0;
+
+	for (size_t i = nr; i; i--) {
+		size_t n = path->nr - 1 - i;
+
+		before = before << 8 |
+			 (uint32_t)(path->at[(n + 1) % PATH_LEN] - path->at[n % PATH_LEN]);
+	}
+	return before;
+}
+
+/* From p on, which is the last of the path, to the next instruction that is to be looked at. */
+static const uint8_t *skip_plain(struct wf_scan *s, const uint8_t *p, const uint8_t *end,
+				 struct path *path)
+{
+	unsigned int form, len;
+
+	while (end - p >= WF_INSN_MAX) {
+		len = wf_plain_len(p, &form);
+		if (!len)
+			break;
+		p += len;
+		if (form & WF_PLAIN_JUMP)
+			mark_target(s,
+				    (uintptr_t)p + (uintptr_t)(intptr_t)((form & WF_PLAIN_IMM) == 1
+										 ? (int8_t)p[-1]
+										 : load32(p - 4)));
+		if (form & WF_PLAIN_ENDS)
+			path->nr = 0;
+		path->at[path->nr++ % PATH_LEN] = p;
+	}
+	return p;
+}
+
 /*
  * Decode [p, end): what of the matches in it is real, with which number, and all jumps. Up to
  * surely it is code; behind that it may be data, and only a number makes a match likely enough.
@@ -289,44 +366,38 @@ static void sweep(struct wf_scan *s, const uint8_t *p, const uint8_t *surely, co
 {
 	size_t next = first_match_from(s, (uintptr_t)p);
 	struct tables tables = { .nr = 0 };
+	struct path path = { .nr = 0 };
 	struct wf_insn insn;
-	uint32_t before = 0;
-	uintptr_t nr_at = 0;
-	int64_t nr = -1;
 
-	for (; p < end && wf_insn_decode(p, end, &insn); p += insn.len) {
-		int64_t constant;
-
+	for (; p < end; p += insn.len) {
+		path.at[path.nr++ % PATH_LEN] = p;
+		p = skip_plain(s, p, end, &path);
 		while (next < s->nr_matches && s->matches[next].addr < (uintptr_t)p)
 			s->matches[next++].is_alike = true;
+		if (!wf_insn_decode(p, end, &insn))
+			break;
 		if ((insn.flags & WF_INSN_SYSCALL) && insn.len == WF_SYSCALL_LEN &&
 		    next < s->nr_matches && s->matches[next].addr == (uintptr_t)p) {
 			struct wf_match *m = &s->matches[next++];
 
-			m->nr = nr >= 0 && nr < WF_NR_LIMIT ? (int32_t)nr : -1;
-			m->nr_at = nr_at;
-			m->before = before;
+			find_number(&path, m);
+			m->before = lengths_before(&path);
 			m->code_end = (uintptr_t)end;
-			m->is_real = p < surely || (m->nr >= 0 && m->addr - nr_at < MAX_TAIL);
+			m->is_real = p < surely || (m->nr >= 0 && m->addr - m->nr_at < MAX_TAIL);
 		}
 		if (insn.flags & WF_INSN_JUMP)
 			mark_target(s, (uintptr_t)p + insn.len + (uintptr_t)(intptr_t)insn.rel);
 		note_table(&tables, p, &insn);
-		before = before << 8 | insn.len;
-		constant = wf_insn_eax_constant(p, &insn);
-		if (constant >= 0) {
-			nr = constant;
-			nr_at = (uintptr_t)p;
-		} else if (nr >= 0 && wf_insn_may_write_eax(&insn)) {
-			nr = -1;
-		}
-		if (insn.flags & WF_INSN_ENDS) {
-			before = 0;
-			nr = -1;
-		}
+		if (insn.flags & WF_INSN_ENDS)
+			path.nr = 0;
 	}
 	for (; tables.has_indirect_jump && tables.nr; tables.nr--)
 		mark_table(s, tables.addr[tables.nr - 1], tables.is_absolute[tables.nr - 1]);
+}
+
+static bool is_swept(const struct wf_scan *s, size_t function)
+{
+	return s->swept[function / 64] >> (function % 64) & 1;
 }
 
 /*
@@ -339,7 +410,7 @@ static void sweep_function(struct wf_scan *s, size_t function)
 	const uint8_t *start;
 	const uint8_t *fde_end;
 
-	if (s->swept[function / 64] >> (function % 64) & 1)
+	if (is_swept(s, function))
 		return;
 	s->swept[function / 64] |= 1ull << (function % 64);
 	wf_fde_bounds(&s->fdes, function, &start, &fde_end);
@@ -368,17 +439,36 @@ static void sweep_gap(struct wf_scan *s, const struct wf_match *m, const uint8_t
 }
 
 /* Do the bytes in [from, to) hold what could be a short jump to about the site? Most do not. */
-static bool may_jump_near(const struct wf_match *m, uintptr_t from, uintptr_t to)
+static bool may_jump_near(const struct wf_scan *s, const struct wf_match *m, uintptr_t from,
+			  uintptr_t to)
 {
-	for (const uint8_t *p = (const uint8_t *)from; p < (const uint8_t *)to; p++) {
-		uintptr_t target = (uintptr_t)p + 2 + (uintptr_t)(intptr_t)(int8_t)p[1];
+	for (const uint8_t *p = (const uint8_t *)from; p < (const uint8_t *)to; p += 64) {
+		/* What the last block finds beyond the end is no loss. */
+		const uint8_t *block = s->end - p > 64 ? p : WF_MAX(s->end - 65, s->start);
+		uint64_t hits = s->end - block > 64 ? wf_find_short_jumps(block) : ~0ull;
 
-		if (target - m->addr + WF_SITE_WINDOW_MAX >= 2 * WF_SITE_WINDOW_MAX)
-			continue;
-		if ((*p & 0xf0) == 0x70 || *p == 0xeb || (*p & 0xfc) == 0xe0)
-			return true;
+		for (; hits; hits &= hits - 1) {
+			const uint8_t *jump = block + __builtin_ctzll(hits);
+			uintptr_t target;
+
+			if (jump + 1 >= s->end)
+				break;
+			target = (uintptr_t)jump + 2 + (uintptr_t)(intptr_t)(int8_t)jump[1];
+			if (target - m->addr + WF_SITE_WINDOW_MAX < 2 * WF_SITE_WINDOW_MAX)
+				return true;
+		}
 	}
 	return false;
+}
+
+static unsigned int insn_len(const uint8_t *p, const uint8_t *end)
+{
+	unsigned int form, len = 0;
+	struct wf_insn insn;
+
+	if (end - p >= WF_INSN_MAX)
+		len = wf_plain_len(p, &form);
+	return len ? len : (unsigned int)wf_insn_decode(p, end, &insn);
 }
 
 /*
@@ -390,13 +480,12 @@ static bool may_begin(const struct wf_scan *s, const uint8_t *function, const st
 {
 	const uint8_t *addr = (const uint8_t *)m->addr;
 	const uint8_t *p = addr - function > SYNC_BYTES ? addr - SYNC_BYTES : function;
-	const uint8_t *end = s->end - addr > MAX_INSN_LEN ? addr + MAX_INSN_LEN : s->end;
-	uint64_t begins = p == function ? 1 : (1ull << MAX_INSN_LEN) - 1; /* from p on */
-	struct wf_insn insn;
+	const uint8_t *end = s->end - addr > WF_INSN_MAX ? addr + WF_INSN_MAX : s->end;
+	uint64_t begins = p == function ? 1 : (1ull << WF_INSN_MAX) - 1; /* from p on */
 
 	for (; p < addr; p++, begins >>= 1)
-		if (begins & 1 && wf_insn_decode(p, end, &insn))
-			begins |= 1ull << insn.len;
+		if (begins & 1)
+			begins |= 1ull << insn_len(p, end);
 	return begins & 1;
 }
 
@@ -416,7 +505,7 @@ static void sweep_own(struct wf_scan *s, struct wf_match *m)
 	}
 	if (own == s->fdes.nr || start < s->start || addr - gap >= RUN_ON)
 		sweep_gap(s, m, gap, WF_MIN(next, s->end));
-	else if (may_begin(s, start, m))
+	else if (obvious_number(s, m) >= 0 || may_begin(s, start, m))
 		sweep_function(s, own);
 	else
 		m->is_alike = true;
@@ -441,7 +530,8 @@ static void sweep_functions(struct wf_scan *s)
 
 			if (end <= lo)
 				break;
-			if (may_jump_near(m, WF_MAX(start, lo), WF_MIN(end, hi)))
+			if (!is_swept(s, f) &&
+			    may_jump_near(s, m, WF_MAX(start, lo), WF_MIN(end, hi)))
 				sweep_function(s, f);
 		}
 	}
