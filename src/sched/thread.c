@@ -82,6 +82,15 @@ static bool may_take_fresh(void)
 	return sys_commit(wf_thread_slot(table.nr_slots), SLOTS_PER_STEP * table.object_bytes) == 0;
 }
 
+/* Of ten thousand threads made in a row each has left the caches since its slot was used: the next one is on its way. */
+static void prefetch(const struct wf_thread *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < table.object_bytes; i += WF_CACHE_LINE)
+		__builtin_prefetch((const char *)t + i, 1);
+}
+
 struct wf_thread *wf_thread_new(void)
 {
 	struct wf_thread *t;
@@ -91,6 +100,7 @@ struct wf_thread *wf_thread_new(void)
 	t = table.free;
 	if (t) {
 		table.free = t->next;
+		prefetch(t->next);
 	} else if (may_take_fresh()) {
 		t = wf_thread_slot(table.nr_slots);
 		t->index = table.nr_slots;
