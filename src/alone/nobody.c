@@ -12,6 +12,7 @@
 #include "native/fresh.h"
 #include "native/own.h"
 #include "native/shell.h"
+#include "native/turn.h"
 #include "sched/idle.h"
 #include "sched/park.h"
 #include "sched/self.h"
@@ -88,6 +89,7 @@ NOBODY(void wf_shell_start(struct wf_thread *self, struct weft_thread *t))
 NOBODY(void wf_shell_give(struct wf_thread *self, struct weft_thread *t))
 NOBODY(enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t))
 NOBODY(bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state))
+NOBODY(void wf_turn_give(struct wf_thread *self))
 NOBODY(void wf_fresh_learn(void))
 NOBODY(bool wf_fresh_reset(void))
 /* clang-format on */

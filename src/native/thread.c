@@ -8,6 +8,7 @@
 #include "native/own.h"
 #include "native/scope.h"
 #include "native/shell.h"
+#include "native/turn.h"
 #include "native/watched.h"
 #include "weft/weft.h"
 
@@ -559,5 +560,11 @@ WF_FACE pthread_t weft_thread_pthread(weft_thread *handle)
 
 WF_FACE void weft_thread_yield(void)
 {
-	(void)sched_yield();
+	struct wf_thread *self = wf_face_enter();
+
+	if (self)
+		wf_turn_give(self);
+	else
+		(void)sched_yield();
+	wf_face_leave(self);
 }
