@@ -21,7 +21,12 @@ static bool is_as_all(const struct lx_thread *t)
 	       !t->is_filtered && !t->base.has_own_files && !wf_load_relaxed(&lx.has_userfaults);
 }
 
-bool lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out)
+bool lx_shell_may_inherit(const struct lx_thread *self)
+{
+	return is_as_all(self) && !self->is_mask_unknown;
+}
+
+void lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out)
 {
 	*out = (struct lx_shell_heritage){
 		.mask = self->sig_mask,
@@ -29,7 +34,6 @@ bool lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *ou
 		.nice = self->nice,
 	};
 	__builtin_memcpy(out->name, self->name, sizeof(out->name));
-	return is_as_all(self) && !self->is_mask_unknown;
 }
 
 /* struct robust_list_head: no lock is held, taken or released. */

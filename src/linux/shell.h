@@ -16,8 +16,9 @@ struct lx_shell_heritage {
 	char name[16];
 };
 
-/* False: a new thread has more from the caller than is written to out. */
-bool lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out);
+/* False: a new thread has more from the caller than the next one writes to out. */
+bool lx_shell_may_inherit(const struct lx_thread *self);
+void lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out);
 /* Of the caller: its function has left nothing that the next one would find. */
 bool lx_shell_is_plain(const struct lx_thread *self);
 /*

@@ -113,16 +113,15 @@ static bool put(struct shelf *s, const struct wf_thread *self, struct weft_threa
 
 struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class)
 {
-	struct lx_shell_heritage heritage;
 	struct weft_thread *t;
 
-	if (!lx_shell_inherit(lx_of(self), &heritage))
+	if (!lx_shell_may_inherit(lx_of(self)))
 		return NULL;
 	t = take(shelf_here(self, shell_class));
 	if (!t)
 		t = take(&everywhere[shell_class]);
 	if (t)
-		t->heritage = heritage;
+		lx_shell_inherit(lx_of(self), &t->heritage);
 	return t;
 }
 

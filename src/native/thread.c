@@ -440,10 +440,9 @@ static WF_FACE_CODE int wait_for_libc(pthread_t thread, weft_time until)
 }
 
 /* Of a thread that is not weft's, and in native mode: on the state itself. */
-static WF_FACE_CODE int wait_for_state(struct weft_thread *t, struct wf_shell_join *join,
-				       weft_time until)
+static WF_FACE_CODE int wait_for_state(struct wf_thread *self, struct weft_thread *t,
+				       struct wf_shell_join *join, weft_time until)
 {
-	struct wf_thread *self = wf_face_enter();
 	int ret = wf_shell_await(self, t, join, until);
 
 	wf_face_leave(self);
@@ -451,8 +450,8 @@ static WF_FACE_CODE int wait_for_state(struct weft_thread *t, struct wf_shell_jo
 }
 
 /* -EBUSY: another thread is at it. */
-static WF_FACE_CODE int wait_for_end(struct weft_thread *t, struct wf_shell_join *join,
-				     weft_time until)
+static WF_FACE_CODE int wait_for_end(struct wf_thread *self, struct weft_thread *t,
+				     struct wf_shell_join *join, weft_time until)
 {
 	uint32_t state;
 	int ret = 0;
@@ -461,7 +460,7 @@ static WF_FACE_CODE int wait_for_end(struct weft_thread *t, struct wf_shell_join
 	while ((state = wf_load_acquire(&t->state)) == WF_USE_RUNNING) {
 		if (ret == -ETIMEDOUT || ret == -ECANCELED || ret == -EBUSY)
 			return ret;
-		ret = wait_for_state(t, join, until);
+		ret = wait_for_state(self, t, join, until);
 	}
 	if (!join->is_claimed) {
 		if (wf_exchange(&t->is_joined, 1u))
@@ -472,10 +471,8 @@ static WF_FACE_CODE int wait_for_end(struct weft_thread *t, struct wf_shell_join
 	return state == WF_USE_ENDED ? wait_for_libc(wf_load_relaxed(&t->thread), until) : 0;
 }
 
-static WF_FACE_CODE void give_back(struct weft_thread *t)
+static WF_FACE_CODE void give_back(struct wf_thread *self, struct weft_thread *t)
 {
-	struct wf_thread *self = wf_face_enter();
-
 	if (t->state == WF_USE_DONE)
 		wf_shell_give(self, t);
 	else
@@ -499,11 +496,12 @@ WF_FACE int weft_thread_join(weft_thread *handle, int *out_result, weft_time unt
 {
 	struct weft_thread *t = look_up(handle, "weft_thread_join");
 	struct wf_shell_join join = { .joiner = pthread_self() };
+	struct wf_thread *self = wf_face_enter();
 	int ret;
 
 	if (t == current)
 		refuse_join(t);
-	ret = wait_for_end(t, &join, until);
+	ret = wait_for_end(self, t, &join, until);
 	if (ret == -EBUSY)
 		refuse_join(t);
 	if (ret < 0) {
@@ -513,7 +511,7 @@ WF_FACE int weft_thread_join(weft_thread *handle, int *out_result, weft_time unt
 	}
 	if (out_result)
 		*out_result = t->result;
-	give_back(t);
+	give_back(self, t);
 	return 0;
 }
 

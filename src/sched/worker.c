@@ -160,6 +160,8 @@ static void ready_by_thread(struct wf_worker *w, struct wf_thread *waker, struct
 	bool gives = may_give && gives_way(waker, t); /* while t is ours */
 	bool gives_alone = may_give && gives_way_alone(waker, t), has_free;
 
+	if (is_new && alone)
+		w->newborn_in = w->picks;
 	if (is_new || t->home != w || !wf_runq_put_handoff(&w->rq, t))
 		wf_worker_push(w, t, is_new ? WF_PLACE_TAIL : WF_PLACE_HANDOFF);
 	if (!w->rq.is_private)               /* else we carry the only worker: nobody sleeps */
@@ -329,10 +331,15 @@ void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough)
 		wf_store_relaxed(&k->cur->run_ns, k->cur->run_ns + ran);
 }
 
-/* Nobody waits for w but the thread that the running one has just woken. */
+/*
+ * Nobody waits for w but the thread that the running one has just woken or made. The one that it has made may be somebody else's by
+ * now, and another one here: then a turn goes by the ticks, as all of them do that end in a hand-off.
+ */
 static bool is_alone(const struct wf_worker *w)
 {
-	return wf_runq_nr(&w->rq) <= (w->rq.handoff != NULL);
+	uint32_t nr = wf_runq_nr(&w->rq);
+
+	return nr <= (w->rq.handoff != NULL) || (nr == 1 && w->newborn_in == w->picks);
 }
 
 static void leave(struct wf_kthread *k, enum wf_prev_action action, bool was_alone)

@@ -32,6 +32,7 @@ struct wf_worker {
 	uint32_t is_vacant;            /* (a) on the vacant list */
 	struct wf_worker *next_vacant; /* (q) */
 	uint32_t picks;                /* (a) written by its carrier */
+	uint32_t newborn_in; /* (w) picks when a new thread came last while nobody waited */
 	uint32_t turn_ns;    /* (a) how long a thread has it at a time, on average; see monitor.c */
 	uint32_t slice_seq;  /* (a) grows whenever a new slice begins */
 	uint32_t seen_seq;   /* monitor only */

@@ -25,10 +25,14 @@ struct wf_kthread *wf_self_come_in(void)
 	return wf_self_kthread();
 }
 
-bool lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out)
+bool lx_shell_may_inherit(const struct lx_thread *self)
+{
+	return true;
+}
+
+void lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out)
 {
 	*out = (struct lx_shell_heritage){ 0 };
-	return true;
 }
 
 bool lx_shell_is_plain(const struct lx_thread *self)
