@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Giving way without a system call for it: the way through the gate is a sixth of the time. The runtime's code. */
+/* Giving way without the way through the gate. The runtime's code. */
 #include "native/turn.h"
 #include "sched/park.h"
 
