@@ -14,7 +14,8 @@
  *	case 2: accept_one(fd); break;
  *	}
  *
- * Of several that are ready the first in the order written is done, so what must not be kept waiting stands first. Exactly one
+ * Of several that are ready the first in the order written is done, so what must not be kept waiting stands first: what was
+ * ready before another became so is seen. Channels and events are looked at in one moment, descriptors just before. Exactly one
  * is done: the others have had no effect. An operation whose channel or event is NULL, or whose descriptor is negative, is
  * never ready. The same channel may stand in several, also in both directions: a select does not send to itself.
  */
@@ -77,7 +78,7 @@ struct weft_op {
 #define WEFT_FD(fd, events) WEFT_OP_(WEFT_OP_FD, (fd), (events), 0, 0, 0)
 
 /*
- * Do the first of ops that is ready, or wait until one is, or until then. In the past: one attempt at each, no wait.
+ * Do the first of ops that is ready, or wait until one is, or until then. In the past: one attempt, no wait.
  *
  * Where:   weft thread (parks) or OS thread (blocks). Not in a signal handler. A handler that interrupts it runs and returns,
  *          and the wait goes on behind the others; one that leaves by longjmp() must not.

@@ -89,43 +89,47 @@ static int finish(struct wf_thread *self, const struct wf_select *s, uint32_t i,
 	return (int)i;
 }
 
+static bool may_be_ready(const struct weft_op *op)
+{
+	if (!has_object(op))
+		return false;
+	if (op->kind == WEFT_OP_ON)
+		return wf_event_is_set(op->object);
+	return wf_chan_is_ready(op->object, op->kind == WEFT_OP_SEND ? WF_CHAN_SEND : WF_CHAN_RECV);
+}
+
+/*
+ * Those before i are looked at once more, under its lock: what was ready before i became so is seen, and comes first. -EBUSY: so
+ * it may be.
+ */
 static int try_one(struct wf_thread *self, const struct wf_select *s, uint32_t i)
 {
 	struct weft_op *op = &s->ops[i];
 	bool is_event = op->kind == WEFT_OP_ON;
 	uint64_t mask = is_event ? wf_wait_block(self) : 0;
-	struct done d;
-	int ret;
+	struct done d = { NULL, 0 };
+	int ret = 0;
 
 	lock(op);
-	ret = attempt(op, &d);
+	for (uint32_t before = 0; before < i && !ret; before++)
+		ret = may_be_ready(&s->ops[before]) ? -EBUSY : 0;
+	if (!ret)
+		ret = attempt(op, &d);
 	unlock(op);
 	if (is_event)
 		wf_wait_unblock(self, mask);
-	return ret == -EAGAIN ? ret : finish(self, s, i, ret, &d);
+	return ret == -EAGAIN || ret == -EBUSY ? ret : finish(self, s, i, ret, &d);
 }
 
-/* is_sure: do not rely on hints. */
-static int try_all(struct wf_thread *self, const struct wf_select *s, bool is_sure)
+/* By hints. -EAGAIN: nothing seems to be ready, or it is not certain what comes first. */
+static int try_fast(struct wf_thread *self, const struct wf_select *s)
 {
-	for (uint32_t i = 0; i < s->nr && i < s->ready_fd; i++) {
-		const struct weft_op *op = &s->ops[i];
-		bool may_be;
-		int ret;
+	int ret = -EAGAIN;
 
-		if (!has_object(op))
-			continue;
-		if (op->kind == WEFT_OP_ON)
-			may_be = is_sure || wf_event_is_set(op->object);
-		else
-			may_be = is_sure || wf_chan_is_ready(op->object, op->kind == WEFT_OP_SEND
-										 ? WF_CHAN_SEND
-										 : WF_CHAN_RECV);
-		ret = may_be ? try_one(self, s, i) : -EAGAIN;
-		if (ret != -EAGAIN)
-			return ret;
-	}
-	return s->ready_fd < s->nr ? (int)s->ready_fd : -EAGAIN;
+	for (uint32_t i = 0; i < s->nr && ret == -EAGAIN; i++)
+		if (may_be_ready(&s->ops[i]))
+			ret = try_one(self, s, i);
+	return ret == -EBUSY ? -EAGAIN : ret;
 }
 
 /* By address, so that two selects do not wait for each other's locks. Those without an object come first. */
@@ -191,21 +195,28 @@ static void link_siblings(const struct wf_select *s)
 	}
 }
 
+/* Under the locks of all objects: the index of the first below nr that is ready, or -EAGAIN. */
+static int attempt_first(const struct wf_select *s, uint32_t nr, int *out_result, struct done *d)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!has_object(&s->ops[i]))
+			continue;
+		*out_result = attempt(&s->ops[i], d);
+		if (*out_result != -EAGAIN)
+			return (int)i;
+	}
+	return -EAGAIN;
+}
+
 int wf_select_begin(struct wf_thread *self, struct wf_select *s)
 {
 	uint64_t mask = block(self, s);
-	int ret = -EAGAIN, result = 0;
+	int ret, result = 0;
 	struct done d = { NULL, 0 };
 
 	sort(s);
 	for_each_object(s, lock);
-	for (uint32_t i = 0; i < s->nr && ret == -EAGAIN; i++) {
-		if (!has_object(&s->ops[i]))
-			continue;
-		result = attempt(&s->ops[i], &d);
-		if (result != -EAGAIN)
-			ret = (int)i;
-	}
+	ret = attempt_first(s, s->nr, &result, &d);
 	for (uint32_t i = 0; i < s->nr && ret == -EAGAIN; i++) {
 		wf_wait_node_init(&s->nodes[i], &s->waiter, i, s->ops[i].item);
 		if (has_object(&s->ops[i]))
@@ -218,6 +229,23 @@ int wf_select_begin(struct wf_thread *self, struct wf_select *s)
 		(void)finish(self, s, (uint32_t)ret, result, &d);
 	unblock(self, s, mask);
 	return ret;
+}
+
+/* What stands before a descriptor that is ready, or that. */
+static int try_all(struct wf_thread *self, const struct wf_select *s)
+{
+	uint64_t mask = block(self, s);
+	int ret, result = 0;
+	struct done d = { NULL, 0 };
+
+	sort(s);
+	for_each_object(s, lock);
+	ret = attempt_first(s, s->ready_fd, &result, &d);
+	for_each_object(s, unlock);
+	if (ret >= 0)
+		(void)finish(self, s, (uint32_t)ret, result, &d);
+	unblock(self, s, mask);
+	return ret < 0 && s->ready_fd < s->nr ? (int)s->ready_fd : ret;
 }
 
 /* A node that a waker has dropped is on no list; the lock is taken all the same, for the waker may be about to. */
@@ -258,17 +286,17 @@ int wf_select_try(struct wf_thread *self, struct wf_select *s)
 	int ret;
 
 	wf_self_enter(self);
-	ret = try_all(self, s, true);
+	ret = try_all(self, s);
 	wf_self_leave(self);
 	return ret;
 }
 
 static int wait_for(struct wf_thread *self, struct wf_select *s, int64_t until)
 {
-	int ret = try_all(self, s, false);
+	int ret = try_fast(self, s);
 
 	if (ret == -EAGAIN && wf_wait_is_late(self, until)) {
-		ret = try_all(self, s, true);
+		ret = try_all(self, s);
 		return ret == -EAGAIN ? -ETIMEDOUT : ret;
 	}
 	if (ret != -EAGAIN)

@@ -6,7 +6,8 @@
  * them that is, as it says.
  *
  * Invariant: what is ready is decided with the locks of all objects held, in the order of their addresses; so nobody finds a
- * select at one of its objects while it does something at another, and two selects that could serve each other do.
+ * select at one of its objects while it does something at another, and two selects that could serve each other do. With one
+ * lock alone an operation is done if none before it is ready behind that lock: whatever was so earlier would be seen.
  */
 #ifndef WF_SYNC_SELECT_H
 #define WF_SYNC_SELECT_H
@@ -23,7 +24,7 @@ struct wf_select {
 	struct wf_waiter waiter;
 };
 
-/* Each in turn, without waiting. The index of the one that is done, or -EAGAIN. In and out as sched/self.h has it. */
+/* Without waiting. The index of the one that is done, or -EAGAIN. In and out as sched/self.h has it. */
 int wf_select_try(struct wf_thread *self, struct wf_select *s);
 /* The whole, if there are no descriptors. An index; -ETIMEDOUT; -EINTR: see wf_wait_park(). */
 WF_PARKS int wf_select_wait(struct wf_thread *self, struct wf_select *s, int64_t until);
