@@ -121,12 +121,12 @@ template <class T> class generator
 	}
 
 	/* nullptr: there is none. */
-	T *next()
+	static T *next(state *s)
 	{
 		if (weft_fiber_is_done(s->fiber))
 			return nullptr;
 		s->value = nullptr;
-		(void)weft_fiber_resume(s->fiber, s.get());
+		(void)weft_fiber_resume(s->fiber, s);
 		if (s->error)
 			std::rethrow_exception(std::exchange(s->error, nullptr));
 		return static_cast<T *>(s->value);
@@ -216,13 +216,14 @@ template <class T> class generator
 		leave();
 	}
 
+	/* Stays valid when the generator is moved. */
 	class iterator
 	{
-		generator *g = nullptr;
+		state *s = nullptr;
 		T *value = nullptr;
 		friend class generator;
 
-		explicit iterator(generator *g_) : g(g_), value(g_->next())
+		explicit iterator(state *s_) : s(s_), value(next(s_))
 		{
 		}
 
@@ -245,7 +246,7 @@ template <class T> class generator
 
 		iterator &operator++()
 		{
-			value = g->next();
+			value = next(s);
 			return *this;
 		}
 
@@ -263,7 +264,7 @@ template <class T> class generator
 	/* Runs it as far as the first value. Once. */
 	iterator begin()
 	{
-		return iterator(this);
+		return iterator(s.get());
 	}
 
 	std::default_sentinel_t end() const noexcept

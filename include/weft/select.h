@@ -14,10 +14,11 @@
  *	case 2: accept_one(fd); break;
  *	}
  *
- * Of several that are ready the first in the order written is done, so what must not be kept waiting stands first: what was
- * ready before another became so is seen. Channels and events are looked at in one moment, descriptors just before. Exactly one
- * is done: the others have had no effect. An operation whose channel or event is NULL, or whose descriptor is negative, is
- * never ready. The same channel may stand in several, also in both directions: a select does not send to itself.
+ * Of several that are ready the first in the order written is done, so what must not be kept waiting stands first. Channels and
+ * events are looked at in one moment: one that was ready before another became so is seen. Descriptors are asked for just before,
+ * by themselves. Exactly one is done: the others have had no effect. An operation whose channel or event is NULL, or whose
+ * descriptor is negative, is never ready. The same channel may stand in several, also in both directions: a select does not send
+ * to itself.
  */
 #ifndef WEFT_SELECT_H
 #define WEFT_SELECT_H
