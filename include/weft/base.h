@@ -8,6 +8,16 @@
  * Functions return 0 or a count, else -Exxx, and do not set errno; outputs are untouched on error. A mistake of the caller (a
  * thread joined twice, a channel freed under its waiters) ends the process with abort() and one line that says which.
  * Structures are valid when zeroed. Names are borrowed: they must live as long as what they name.
+ *
+ * Each function has a comment of the same parts:
+ *   Where:   who may call it. "Any thread": whoever made it, also in a task and on a fiber. "Parks": it may wait; a thread of
+ *            weft's lets others run meanwhile, any other (an OS thread, all in native mode) blocks in the kernel. A kernel
+ *            thread that a raw clone() has made may call what libc lets it call: it needs thread-local variables of its own.
+ *   Order:   what is seen afterwards, and who is served first.
+ *   Returns: the result, and each error.
+ *   Owns:    whose the arguments are, and for how long.
+ *   Cancel:  whether scopes end its wait, and pthread_cancel().
+ *   After:   whose behaviour it follows.
  */
 #ifndef WEFT_BASE_H
 #define WEFT_BASE_H

@@ -14,8 +14,6 @@
  *
  * A channel may be freed by whoever knows that no further call will name it: when the last item has been received, say, even
  * though the call that sent it has not returned yet. A weft_select() that names it must have returned, if something else ended it.
- *
- * "weft thread": what pthread_create() made in a process that weft runs. "OS thread": any other, as in native mode.
  */
 #ifndef WEFT_CHAN_H
 #define WEFT_CHAN_H
@@ -29,58 +27,64 @@ typedef struct weft_chan weft_chan;
 /*
  * A channel for up to capacity items of item_bytes bytes each.
  *
- * Where:   weft thread or OS thread. Not in a signal handler.
+ * Where:   any thread, not in a signal handler. Never waits.
  * Order:   none.
  * Returns: the channel; NULL: no memory.
  * Owns:    the caller frees it with weft_chan_free(). name, which may be NULL, is borrowed: it is shown in dumps and messages.
  * Cancel:  no.
+ * After:   make() of Go.
  */
 WEFT_API weft_chan *weft_chan_new(size_t item_bytes, size_t capacity, const char *name);
 
 /*
  * Free ch, and forget what is in it. NULL: nothing. A channel for which a thread waits ends the process.
  *
- * Where:   weft thread or OS thread. Not in a signal handler.
+ * Where:   any thread, not in a signal handler. Never waits.
  * Order:   after the exchange of every call that names ch.
  * Returns: nothing; cannot fail.
  * Owns:    ch is gone.
  * Cancel:  no.
+ * After:   none.
  */
 WEFT_API void weft_chan_free(weft_chan *ch);
 
 /*
  * Close ch: nothing can be sent any more, and what is in it can still be received. By anybody, as often as they like.
  *
- * Where:   weft thread or OS thread. Not in a signal handler. Never waits.
+ * Where:   any thread, not in a signal handler. Never waits.
  * Order:   what was sent before is received first.
  * Returns: nothing; cannot fail. All that wait to send, or to receive, return -EPIPE.
  * Owns:    ch stays the caller's.
  * Cancel:  no.
+ * After:   close() of Go, but as often as one likes.
  */
 WEFT_API void weft_chan_close(weft_chan *ch);
 
 /*
- * Send *item, or wait for room, or for a receiver. Usually by the macro, which passes the size; a size that is not the
- * channel's ends the process.
+ * Send *item, of so many bytes, through ch, or wait for room, or for a receiver. until: when to give up, in nanoseconds of
+ * weft_now(). Usually by the macro, which passes the size; a size that is not the channel's ends the process.
  *
- * Where:   weft thread (parks) or OS thread (blocks). Not in a signal handler. A handler that interrupts it runs and returns,
+ * Where:   any thread, not in a signal handler. Parks. A handler that interrupts it runs and returns,
  *          and the wait goes on behind the others; one that leaves by longjmp() must not.
  * Order:   items are received in the order in which they were sent; waiters are served first come, first served.
  * Returns: 0; -EPIPE: closed; -ETIMEDOUT; -ECANCELED.
  * Owns:    item is borrowed for the call. On any error nothing was sent.
  * Cancel:  ends with its scopes; is no cancellation point of pthread_cancel().
+ * After:   a send of Go, but closed is an error, as in crossbeam-channel of Rust.
  */
 WEFT_API int weft_chan_send_bytes(weft_chan *ch, const void *item, size_t bytes, weft_time until);
 #define weft_chan_send(ch, item, until) weft_chan_send_bytes((ch), (item), sizeof(*(item)), (until))
 
 /*
- * Receive into *out, or wait for an item. Usually by the macro.
+ * Receive an item of so many bytes from ch into *out, or wait for one. Usually by the macro. until: when to give
+ * up, in nanoseconds of weft_now().
  *
- * Where:   weft thread (parks) or OS thread (blocks). Not in a signal handler. Handlers: as weft_chan_send_bytes().
+ * Where:   any thread, not in a signal handler. Parks. Handlers: as weft_chan_send_bytes().
  * Order:   as weft_chan_send_bytes().
  * Returns: 0; -EPIPE: closed and empty; -ETIMEDOUT; -ECANCELED.
  * Owns:    on 0 the item is the caller's. On any error *out is untouched.
  * Cancel:  ends with its scopes; is no cancellation point of pthread_cancel().
+ * After:   a receive of Go.
  */
 WEFT_API int weft_chan_recv_bytes(weft_chan *ch, void *out, size_t bytes, weft_time until);
 #define weft_chan_recv(ch, out, until) weft_chan_recv_bytes((ch), (out), sizeof(*(out)), (until))
@@ -92,11 +96,12 @@ WEFT_API int weft_chan_recv_bytes(weft_chan *ch, void *out, size_t bytes, weft_t
 /*
  * How many items are in ch: up to its capacity, not counting what those that wait would send.
  *
- * Where:   anywhere. Never waits.
+ * Where:   any thread, also in signal handlers. Never waits.
  * Order:   none: a moment later it may be another number.
  * Returns: the number.
  * Owns:    ch stays the caller's.
  * Cancel:  no.
+ * After:   len() of Go.
  */
 WEFT_API size_t weft_chan_count(const weft_chan *ch);
 

@@ -35,25 +35,45 @@ typedef struct weft_group {
 } weft_group;
 
 /*
- * Start fn(arg) in a thread of the group, when there are fewer than the limit.
+ * Start fn(arg) in a thread of g, when there are fewer than its limit.
  *
- * Where:   the thread that uses the group first opens it, and is to wait for it; others may be in it.
- * Returns: 0. -ECANCELED, -ETIMEDOUT: the group is over, or a scope of the caller's; fn is not called. -ENOMEM, -EAGAIN: no
- *          thread could be made.
+ * Where:   the thread that uses g first opens it, and is to wait for it; the threads in it, too; not in a signal
+ *          handler. Parks while the limit is reached.
+ * Order:   what was done before it is seen by fn.
+ * Returns: 0; -ECANCELED, -ETIMEDOUT: the group is over, or a scope of the caller's, and fn is not called; -ENOMEM,
+ *          and the errors of weft_thread_spawn(): no thread could be made.
+ * Owns:    g, its name and opts are borrowed until weft_group_wait(). arg is passed on as it is; on an error it
+ *          stays the caller's.
+ * Cancel:  ends with its scopes and with g; is no cancellation point of pthread_cancel().
+ * After:   Group.Go and SetLimit of Go's errgroup.
  */
 WEFT_API int weft_group_go(weft_group *g, weft_fn *fn, void *arg);
 
 /*
- * Wait until all its threads have ended; never less. A scope of the caller's that is over cancels them first. The group is
+ * Wait until all threads of g have ended; never less. A scope of the caller's that is over cancels them first. g is
  * as new afterwards.
  *
- * Where:   the thread that has opened it, in the scope where it did.
- * Returns: 0: with WEFT_ANY, one of them has returned no error; else, none has returned one. The first error of them; of a
- *          scope that has ended the wait, if they had none. pthread_exit() in one of them counts as -ECANCELED.
+ * Where:   the thread that has opened it, in the scope where it did, not in a signal handler. Parks.
+ * Order:   what they have done is seen afterwards.
+ * Returns: 0: with WEFT_ANY, one of them has returned no error; else, none has returned one. The first error of
+ *          them; if they had none, -ETIMEDOUT or -ECANCELED of a scope that has ended the wait. pthread_exit() in
+ *          one of them counts as -ECANCELED.
+ * Owns:    g is the caller's again.
+ * Cancel:  its scopes cancel the threads, and it waits on; is no cancellation point of pthread_cancel().
+ * After:   Group.Wait of Go's errgroup; WEFT_ANY: the joiner of first success of Java's StructuredTaskScope.
  */
 WEFT_API int weft_group_wait(weft_group *g);
 
-/* All its threads are cancelled, as by weft_scope_cancel(). From any thread, and from signal handlers. */
+/*
+ * All threads of g are cancelled, as by weft_scope_cancel(). One that is not open starts none when it is.
+ *
+ * Where:   any thread, also in signal handlers. Never waits.
+ * Order:   as weft_scope_cancel().
+ * Returns: nothing; cannot fail.
+ * Owns:    g stays its opener's.
+ * Cancel:  no.
+ * After:   the cancel of errgroup.WithContext of Go.
+ */
 WEFT_API void weft_group_cancel(weft_group *g);
 
 WEFT_END

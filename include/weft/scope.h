@@ -29,35 +29,79 @@ typedef struct weft_scope {
 } weft_scope;
 
 /*
- * Open a scope around what the thread does from here on. deadline: WEFT_NEVER for one that only ends by weft_scope_cancel();
- * name: NULL, or what reports call it.
+ * Open s around what the thread does from here on. deadline: WEFT_NEVER for one that only ends by
+ * weft_scope_cancel(). name: NULL, or what reports call it. One that was left by longjmp() is closed at the next
+ * open of its thread.
  *
- * A scope that was left by longjmp() is closed at the next open of its thread. The first one of a program that has made no
- * thread starts the runtime, as the first thread does, and is not to be opened in a signal handler.
+ * Where:   any thread, also in signal handlers, but for the first scope of a thread. Never waits; the first one of
+ *          a program that has made no thread starts the runtime.
+ * Order:   none.
+ * Returns: nothing; cannot fail.
+ * Owns:    s and name are borrowed until the close.
+ * Cancel:  no.
+ * After:   CancelScope of Trio (Python), with EINTR's rules of signal(7).
  */
 WEFT_API void weft_scope_open(weft_scope *s, weft_time deadline, const char *name);
 
-/* The same, but the scopes around it do not reach into it: for cleanup that has to wait, with a deadline of its own. */
+/*
+ * The same, but the scopes around s do not reach into it: for cleanup that has to wait, with a deadline and a name
+ * of its own.
+ *
+ * Where:   any thread, also in signal handlers, as weft_scope_open(). Never waits.
+ * Order:   none.
+ * Returns: nothing; cannot fail.
+ * Owns:    as weft_scope_open().
+ * Cancel:  no.
+ * After:   CancelScope(shield=True) of Trio.
+ */
 WEFT_API void weft_scope_shield(weft_scope *s, weft_time deadline, const char *name);
 
 /*
- * Close it, and those inside of it that are still open. By the thread that has opened it.
+ * Close s, and those inside of it that are still open. A group in it that nobody has waited for ends the process.
  *
- * Returns: 0. -ETIMEDOUT or -ECANCELED: it has ended a call; not said of calls that a scope around it has ended.
+ * Where:   the thread that has opened it, also in signal handlers. Never waits.
+ * Order:   none.
+ * Returns: 0; -ETIMEDOUT or -ECANCELED: it has ended a call. Not said of calls that a scope around it has ended.
+ * Owns:    s is the caller's again.
+ * Cancel:  no.
+ * After:   CancelScope.cancelled_caught of Trio.
  */
 WEFT_API int weft_scope_close(weft_scope *s);
 
-/* It is over from now on. From any thread, and from signal handlers, while it is open; else nothing happens. */
+/*
+ * s is over from now on. If it is not open nothing happens.
+ *
+ * Where:   any thread, also in signal handlers, while the memory of s is there. Never waits.
+ * Order:   what was done before it is seen by a thread that the cancellation ends.
+ * Returns: nothing; cannot fail.
+ * Owns:    s stays its owner's.
+ * Cancel:  no.
+ * After:   CancelScope.cancel() of Trio.
+ */
 WEFT_API void weft_scope_cancel(weft_scope *s);
 
-/* For loops that compute. Returns: 0, or why to stop: -ETIMEDOUT, -ECANCELED. */
+/*
+ * Is a scope of the thread's over? For loops that compute.
+ *
+ * Where:   any thread, also in signal handlers. Never waits.
+ * Order:   none.
+ * Returns: 0, or why to stop: -ETIMEDOUT, -ECANCELED.
+ * Owns:    nothing.
+ * Cancel:  it is what asks for it.
+ * After:   trio.lowlevel.checkpoint_if_cancelled().
+ */
 WEFT_API int weft_scope_check(void);
 
 /*
- * Where it ended a call, last: "lookup: its time was over in poll(), of fd 17". Also after the close. len: of buf; what does
- * not fit is cut off.
+ * Where s ended a call, last: "lookup: its time was over in poll(), of fd 17". Also after the close. len: bytes of
+ * buf, of which the last that is written is zero; what does not fit is cut off.
  *
+ * Where:   any thread, also in signal handlers. Never waits.
+ * Order:   none.
  * Returns: 0, or -ENOENT: it has ended none, and buf is empty.
+ * Owns:    s and buf are borrowed for the call.
+ * Cancel:  no.
+ * After:   none.
  */
 WEFT_API int weft_scope_why(const weft_scope *s, char *buf, size_t len);
 

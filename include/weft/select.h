@@ -79,9 +79,9 @@ struct weft_op {
 #define WEFT_FD(fd, events) WEFT_OP_(WEFT_OP_FD, (fd), (events), 0, 0, 0)
 
 /*
- * Do the first of ops that is ready, or wait until one is, or until then. In the past: one attempt, no wait.
+ * Do the first of the nr ops that is ready, or wait until one is, or until then. In the past: one attempt at each, no wait.
  *
- * Where:   weft thread (parks) or OS thread (blocks). Not in a signal handler. A handler that interrupts it runs and returns,
+ * Where:   any thread, not in a signal handler. Parks. A handler that interrupts it runs and returns,
  *          and the wait goes on behind the others; one that leaves by longjmp() must not.
  * Order:   of several that are ready the first in ops. While it waits, it is in turn at each channel as any other waiter.
  * Returns: the index of the one that is done, whose result is set; -ETIMEDOUT; -ECANCELED; -ENOMEM, with more than 8 ops;
@@ -89,6 +89,7 @@ struct weft_op {
  *          thread that has a table of them to itself.
  * Owns:    ops and items are borrowed for the call. On an error no item was moved.
  * Cancel:  ends with its scopes; is no cancellation point of pthread_cancel().
+ * After:   select of Go, in the order written as choose() of libdill.
  */
 WEFT_API int weft_select(struct weft_op *ops, unsigned nr, weft_time until);
 

@@ -37,20 +37,41 @@ typedef struct weft_task {
 } weft_task;
 
 /*
- * Have fn(arg) called by somebody, at the latest when the task is joined. Without memory for the first or a further 1,024 tasks
- * it is called at once. fn must return: no exception, longjmp() or pthread_exit() may leave it.
+ * Have fn(arg) called by somebody, at the latest when t is joined. Without memory for the first or a further 1,024
+ * tasks it is called at once. fn must return: no exception, longjmp() or pthread_exit() may leave it.
+ *
+ * Where:   any thread, not in a signal handler. Never waits.
+ * Order:   what was done before it is seen by fn.
+ * Returns: nothing; cannot fail.
+ * Owns:    t is borrowed until the join, and stays where it is. arg is passed on as it is.
+ * Cancel:  fn is in the caller's scopes.
+ * After:   spawn of Cilk, on the deque of Chase and Lev (SPAA 2005).
  */
 WEFT_API void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg);
 
 /*
- * fn has returned when this does. By the thread that forked it, once; the one forked last is the fastest to join first.
- * Never ended by a scope.
+ * fn of t has returned when this does: it is called here if nobody has taken it. Once; the task that was forked
+ * last is the fastest to join first.
+ *
+ * Where:   the thread that forked t, not in a signal handler. Parks if another thread has taken it and is not done.
+ * Order:   what fn did is seen afterwards.
+ * Returns: nothing; cannot fail.
+ * Owns:    t is the caller's again.
+ * Cancel:  no scope ends it; is no cancellation point of pthread_cancel().
+ * After:   sync of Cilk, for one task.
  */
 WEFT_API void weft_task_join(weft_task *t);
 
 /*
- * Call fn(from, to, arg) for parts of [begin, end) that cover it, each of at most grain numbers, in no order, beside each other.
- * grain 0: some parts for each worker. Returns when all have returned.
+ * Call fn(from, to, arg) for parts of [begin, end) that cover it, each of at most grain numbers, in no order,
+ * beside each other. grain 0: some parts for each worker. Returns when all have returned.
+ *
+ * Where:   any thread, not in a signal handler. Parks as weft_task_join().
+ * Order:   what fn did is seen afterwards.
+ * Returns: nothing; cannot fail.
+ * Owns:    arg is passed on as it is.
+ * Cancel:  as weft_task_join().
+ * After:   parallel_for of oneTBB.
  */
 WEFT_API void weft_task_for(size_t begin, size_t end, size_t grain,
 			    void (*fn)(size_t from, size_t to, void *arg), void *arg);
