@@ -291,8 +291,91 @@ template <class T> class chan
 	};
 };
 
+/*
+ * Tokens, which are nothing but a number: a semaphore. send() is its post, and waits while there are capacity of them; recv() its
+ * wait.
+ */
+template <> class chan<void>
+{
+	weft_chan *ch;
+
+	static bool is_done(int ret)
+	{
+		if (ret == -EPIPE)
+			return false;
+		detail::check(ret);
+		return true;
+	}
+
+      public:
+	/* capacity 0: a sender waits for a receiver. Throws std::bad_alloc. */
+	explicit chan(std::size_t capacity = 0, const char *name = nullptr)
+	    : ch(weft_chan_new(0, capacity, name))
+	{
+		if (!ch)
+			throw std::bad_alloc();
+	}
+
+	chan(const chan &) = delete;
+	chan &operator=(const chan &) = delete;
+
+	~chan()
+	{
+		weft_chan_free(ch);
+	}
+
+	/* False: it is closed. Throws timed_out, canceled. */
+	bool send(deadline until = {})
+	{
+		return is_done(weft_chan_give(ch, until.time()));
+	}
+
+	/* False: it is closed, and empty. Throws timed_out, canceled. */
+	bool recv(deadline until = {})
+	{
+		return is_done(weft_chan_take(ch, until.time()));
+	}
+
+	void close() noexcept
+	{
+		weft_chan_close(ch);
+	}
+
+	std::size_t count() const noexcept
+	{
+		return weft_chan_count(ch);
+	}
+
+	weft_chan *get() noexcept
+	{
+		return ch;
+	}
+};
+
 namespace detail
 {
+
+template <class F> struct on_token {
+	weft_chan *ch;
+	int kind; /* WEFT_OP_RECV, WEFT_OP_SEND */
+	F f;
+
+	void prepare(weft_op &op, weft_time &)
+	{
+		op = WEFT_TAKE(ch);
+		op.kind = kind;
+	}
+
+	void done(const weft_op &op)
+	{
+		detail::check(op.result);
+		std::invoke(f);
+	}
+
+	void drop() noexcept
+	{
+	}
+};
 
 template <class F> struct on_event {
 	weft_event *e;
@@ -375,6 +458,17 @@ template <class T, class F = detail::nothing>
 auto send(chan<T> &ch, std::type_identity_t<T> v, F f = {})
 {
 	return typename chan<T>::template sends<F>(ch, std::move(v), std::move(f));
+}
+
+/* Of a token; f takes nothing. */
+template <class F = detail::nothing> auto recv(chan<void> &ch, F f = {})
+{
+	return detail::on_token<F>{ ch.get(), WEFT_OP_RECV, std::move(f) };
+}
+
+template <class F = detail::nothing> auto send(chan<void> &ch, F f = {})
+{
+	return detail::on_token<F>{ ch.get(), WEFT_OP_SEND, std::move(f) };
 }
 
 template <class F = detail::nothing> auto on(event &e, F f = {})

@@ -9,6 +9,7 @@
 #ifndef WEFT_WEFT_HPP
 #define WEFT_WEFT_HPP
 
+#include <weft/await.hpp>
 #include <weft/chan.hpp>
 #include <weft/fiber.hpp>
 #include <weft/group.hpp>

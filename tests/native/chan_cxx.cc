@@ -101,6 +101,56 @@ TEST(what_is_not_received_is_destroyed)
 	CHECK_EQ(counted::nr.load(), 0);
 }
 
+TEST(a_channel_of_nothing_is_a_semaphore)
+{
+	weft::chan<void> slots(2, "slots");
+	std::atomic<int> inside{ 0 }, most{ 0 };
+	{
+		std::vector<std::jthread> users;
+
+		for (int i = 0; i < 8; i++)
+			users.emplace_back([&] {
+				for (int k = 0; k < 50; k++) {
+					CHECK(slots.send());
+					int now = ++inside, seen = most;
+
+					while (now > seen && !most.compare_exchange_weak(seen, now))
+						;
+					weft_thread_yield();
+					inside--;
+					CHECK(slots.recv());
+				}
+			});
+	}
+	CHECK_EQ(slots.count(), 0);
+	CHECK(most <= 2);
+	CHECK(throws<weft::timed_out>([&] { slots.recv(1ms); }));
+	slots.send();
+	slots.send();
+	CHECK(throws<weft::timed_out>([&] { slots.send(weft::deadline(WEFT_NOW)); }));
+	slots.close();
+	CHECK(!slots.send());
+	CHECK(slots.recv());
+	CHECK(slots.recv());
+	CHECK(!slots.recv());
+}
+
+TEST(a_select_takes_tokens_and_gives_them)
+{
+	weft::chan<void> a(1), b(1);
+	int taken = 0, given = 0;
+
+	a.send();
+	CHECK_EQ(weft::select(weft::recv(a, [&] { taken++; }), weft::send(b, [&] { given++; })), 0);
+	CHECK_EQ(weft::select(weft::recv(a, [&] { taken++; }), weft::send(b, [&] { given++; })), 1);
+	CHECK_EQ(taken, 1);
+	CHECK_EQ(given, 1);
+	CHECK_EQ(b.count(), 1);
+	CHECK_EQ(weft::select(weft::recv(a), weft::send(b), weft::until(1ms)), 2);
+	a.close();
+	CHECK(throws<weft::closed>([&] { weft::select(weft::recv(a)); }));
+}
+
 TEST(deadlines_are_durations_and_moments)
 {
 	weft::chan<int> ch(1);
