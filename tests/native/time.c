@@ -39,6 +39,14 @@ TEST(a_time_that_is_past_is_no_sleep)
 	CHECK_EQ(weft_sleep_until(weft_now() - WEFT_MS), 0);
 }
 
+TEST(a_time_that_is_past_is_no_sleep_in_a_scope_that_is_over_either)
+{
+	WEFT_SCOPE(s, WEFT_NOW);
+
+	CHECK_EQ(weft_sleep_until(weft_now() - WEFT_MS), 0);
+	CHECK_EQ(weft_sleep_until(weft_now() + WEFT_SEC), -ETIMEDOUT);
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
