@@ -323,6 +323,16 @@ static void on_another_thread(void *(*fn)(void *))
 	(void)pthread_join(t, NULL);
 }
 
+static void *transfers_without_any(void *f)
+{
+	return weft_fiber_transfer(f, NULL);
+}
+
+static void transfer_without_any(void)
+{
+	on_another_thread(transfers_without_any);
+}
+
 static void resume_another_threads(void)
 {
 	on_another_thread(resumes_there);
@@ -418,6 +428,7 @@ TEST(mistakes_between_threads_end_the_process)
 		   "\"thief\" cannot resume fiber \"mine\": it is one of thread ", "\"owner\"");
 	CHECK_DIES(transfer_to_another_threads,
 		   "cannot transfer to fiber \"mine\": it is one of thread ", "\"owner\"");
+	CHECK_DIES(transfer_without_any, "cannot transfer: no fiber is this thread's");
 	CHECK_DIES(resume_an_orphan,
 		   "cannot resume fiber \"orphan\": it is one of a thread that has ended");
 }

@@ -399,6 +399,27 @@ static void scope_before_group(void)
 	weft_scope_close(&s);
 }
 
+/* Deep enough that what is called later does not reach down to it. */
+static __attribute__((noinline)) void leave_scope_of_group(void)
+{
+	static weft_group g = { .name = "stranded" };
+	volatile char room[8192];
+	weft_scope s;
+
+	__asm__ volatile("" : : "r"(room) : "memory");
+	weft_scope_open(&s, WEFT_NEVER, "left");
+	weft_group_go(&g, until_cancelled, NULL);
+}
+
+static void scope_left_before_group(void)
+{
+	weft_scope next;
+
+	pthread_setname_np(pthread_self(), "hasty");
+	leave_scope_of_group();
+	weft_scope_open(&next, WEFT_NEVER, "next");
+}
+
 static void *waits(void *group)
 {
 	weft_group_wait(group);
@@ -417,6 +438,9 @@ static void wait_by_another(void)
 
 TEST(mistakes_abort_with_both_names)
 {
+	check_abort(scope_left_before_group,
+		    "weft: thread 'hasty' has left the scope of group 'stranded', and nobody has "
+		    "waited for it\n");
 	check_abort(orphan_in_group,
 		    "thread 'parents' ends, and nobody has waited for its group 'orphans'");
 	check_abort(orphan_in_thread,
