@@ -2,6 +2,7 @@
 """`weft dump` and the gdb script look at processes and cores that want to harm the one who looks."""
 import json
 import os
+import resource
 import shutil
 import signal
 import struct
@@ -69,6 +70,16 @@ class Hostile(ObsTest):
         done = self.look("--limit", "1048576", "--group", self.evil("crowd"))
         self.assertEqual(done.returncode, 0)
         self.assertIn("1,048,576 threads", done.stdout)
+
+    def test_looks_at_a_million_threads_take_no_more_than_a_part_of_a_processor(self):
+        pid = self.evil("crowd")
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        done = weft("top", "--json", "-n", "2", "-d", "0.01", pid, timeout=ENOUGH_S)
+        passed, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertEqual((done.returncode, done.stdout.count("\n")), (0, 2), done.stderr)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self.assertLess(used, passed * 0.6)  # three looks, and between two of them five times one look
+        self.assertLess(after.ru_maxrss, 300 << 10)
 
     def test_looks_without_stopping_are_as_careful(self):
         for how in ("names", "circle", "crowd"):

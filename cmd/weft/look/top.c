@@ -23,6 +23,7 @@
 #define MAX_THREADS 100000
 #define MAX_ROUNDS 1000000
 #define MAX_INTERVAL_S 3600
+#define SHARE 5 /* of a CPU, one part at most is for looking */
 #define LIMIT_TEXT 20
 #define LIMIT_JSON 1000
 
@@ -168,10 +169,19 @@ static size_t limit_of(const struct top_options *o)
 	return o->is_json ? LIMIT_JSON : LIMIT_TEXT;
 }
 
+static double cpu_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
 static int watch_one(const struct top_options *o)
 {
 	struct wf_rates_look looks[2] = { { .at_s = 0 } };
 	struct wf_shares shares = { 0 };
+	double began_s, pause_s = 0;
 	struct wf_rates rates;
 	struct wf_look l;
 	int ret = WF_EXIT_REFUSED;
@@ -186,7 +196,8 @@ static int watch_one(const struct top_options *o)
 		struct wf_rates_look *now = &looks[i % 2], *before = &looks[(i + 1) % 2];
 		struct wf_text_json j = { .out = stdout, .is_line = true };
 
-		wf_shares_pause(&shares, &l, o->interval_s);
+		wf_shares_pause(&shares, &l, fmax(o->interval_s, pause_s));
+		began_s = cpu_s();
 		wf_rates_done(now);
 		if (!wf_rates_look(&l, now, MAX_THREADS, NULL))
 			goto out;
@@ -201,6 +212,7 @@ static int watch_one(const struct top_options *o)
 			printf("\n");
 		if (!is_shown())
 			break;
+		pause_s = SHARE * (cpu_s() - began_s);
 	}
 	ret = 0;
 out:
