@@ -9,9 +9,11 @@
 #define TURNS 200
 
 static int order[NR * TURNS], nr_turns;
+static weft_event all_are_here;
 
 static int takes_turns(void *arg)
 {
+	(void)weft_event_wait(&all_are_here, WEFT_NEVER);
 	for (int i = 0; i < TURNS; i++) {
 		order[nr_turns++] = (int)(long)arg;
 		weft_thread_yield();
@@ -28,6 +30,7 @@ TEST(threads_that_yield_go_round)
 		SKIP("the kernel decides who runs");
 	for (int i = 0; i < NR; i++)
 		CHECK_EQ(weft_thread_spawn(takes_turns, (void *)(long)i, NULL, &t[i]), 0);
+	weft_event_set(&all_are_here);
 	for (int i = 0; i < NR; i++)
 		CHECK_EQ(weft_thread_join(t[i], NULL, WEFT_NEVER), 0);
 	CHECK_EQ(nr_turns, NR * TURNS);
