@@ -6,7 +6,7 @@
 #include "tap.h"
 
 #define NR 4
-#define TURNS 200
+#define TURNS 20000
 
 static int order[NR * TURNS], nr_turns;
 static weft_event all_are_here;
@@ -15,7 +15,7 @@ static int takes_turns(void *arg)
 {
 	(void)weft_event_wait(&all_are_here, WEFT_NEVER);
 	for (int i = 0; i < TURNS; i++) {
-		order[nr_turns++] = (int)(long)arg;
+		order[__atomic_fetch_add(&nr_turns, 1, __ATOMIC_RELAXED)] = (int)(long)arg;
 		weft_thread_yield();
 	}
 	return 0;
@@ -36,6 +36,6 @@ TEST(threads_that_yield_go_round)
 	CHECK_EQ(nr_turns, NR * TURNS);
 	for (int i = 1; i < nr_turns; i++)
 		nr_changes += order[i] != order[i - 1];
-	/* but for slices that end meanwhile */
-	CHECK(nr_changes > NR * TURNS * 9 / 10);
+	/* One that took longer to begin than the others sits out until these have run as long. */
+	CHECK(nr_changes > NR * TURNS / 2);
 }
