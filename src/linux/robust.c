@@ -12,11 +12,20 @@ struct head {
 	uintptr_t pending;
 };
 
-/* The lowest bit of a link says that the lock inherits priorities. */
-static void tell(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid),
+/*
+ * The lowest bit of a link says that the lock inherits priorities. False: there is no lock, so this is no list, and the kernel goes
+ * no further. A thread whose list is garbage, such as one on a stack that is long gone, would fault 2,048 times at its end.
+ */
+static bool tell(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid),
 		 uintptr_t entry, const struct head *head, bool is_pending, uint32_t tid)
 {
-	died((uint32_t *)((entry & ~1ul) + (uintptr_t)head->offset), entry & 1, is_pending, tid);
+	uint32_t *addr = (uint32_t *)((entry & ~1ul) + (uintptr_t)head->offset);
+	uint32_t value;
+
+	if ((uintptr_t)addr % sizeof(*addr) || wf_arch_load32(addr, &value) < 0)
+		return false;
+	died(addr, entry & 1, is_pending, tid);
+	return true;
 }
 
 void lx_robust_walk(struct lx_thread *t,
@@ -32,12 +41,13 @@ void lx_robust_walk(struct lx_thread *t,
 		/* Read the link first: the owner of a freed lock may unmap it. */
 		if (wf_arch_copy(&next, (void *)(entry & ~1ul), sizeof(next)) < 0)
 			return;
-		if ((entry & ~1ul) != (head.pending & ~1ul))
-			tell(died, entry, &head, false, lx_tid(t));
+		if ((entry & ~1ul) != (head.pending & ~1ul) &&
+		    !tell(died, entry, &head, false, lx_tid(t)))
+			return;
 		entry = next;
 	}
 	if (head.pending & ~1ul)
-		tell(died, head.pending, &head, true, lx_tid(t));
+		(void)tell(died, head.pending, &head, true, lx_tid(t));
 }
 
 void lx_robust_walk_all(void (*died)(uint32_t *addr, bool is_pi, bool is_pending, uint32_t tid))

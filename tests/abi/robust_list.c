@@ -5,6 +5,7 @@
  */
 #include <linux/futex.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include "check.h"
 
 #define OTHER 1 /* a thread id, but never of who ends */
@@ -20,7 +21,9 @@ enum place {
 	LISTED,
 	PENDING,
 	BOTH,
-	NOT_REACHED /* behind a link that leads nowhere */
+	NOT_REACHED,  /* behind a link that leads nowhere */
+	AFTER_NONE,   /* behind an entry whose lock cannot be read */
+	AFTER_CROOKED /* behind an entry whose lock is not aligned */
 };
 
 struct row {
@@ -45,6 +48,9 @@ static const struct row rows[] = {
 	{ "pending, just unlocked", PENDING, 0, 0, 1 },
 	{ "listed and pending", BOTH, OWN | FUTEX_WAITERS, FUTEX_OWNER_DIED | FUTEX_WAITERS, 1 },
 	{ "behind a bad link", NOT_REACHED, OWN | FUTEX_WAITERS, OWN | FUTEX_WAITERS, 0 },
+	{ "behind an entry without a lock", AFTER_NONE, OWN | FUTEX_WAITERS, OWN | FUTEX_WAITERS,
+	  0 },
+	{ "behind a crooked lock", AFTER_CROOKED, OWN | FUTEX_WAITERS, OWN | FUTEX_WAITERS, 0 },
 	{ "in no list", NOWHERE, OWN | FUTEX_WAITERS, OWN | FUTEX_WAITERS, 0 },
 };
 
@@ -56,6 +62,25 @@ static int is_ready, nr_waiting, nr_woken;
 static unsigned own_word(unsigned word)
 {
 	return (word & FUTEX_TID_MASK) == OWN ? (word & ~OWN) | own : word;
+}
+
+/* The last word that can be read, or one that is not aligned, leads to the lock. */
+static struct robust_list *bad_entry(enum place place)
+{
+	static char crooked[32] __attribute__((aligned(8)));
+	static char *pages;
+	char *at = crooked + 2;
+
+	if (!pages) {
+		pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+		CHECK(pages != MAP_FAILED);
+		CHECK_SYS(mprotect(pages + 4096, 4096, PROT_NONE));
+	}
+	if (place == AFTER_NONE)
+		at = pages + 4096 - sizeof(struct robust_list);
+	memcpy(at, &(struct robust_list *){ &lock.link }, sizeof(struct robust_list));
+	return (struct robust_list *)at;
 }
 
 static void *ends(void *arg)
@@ -76,6 +101,8 @@ static void *ends(void *arg)
 		first.link.next = (struct robust_list *)8;
 		head.list.next = &first.link;
 	}
+	if (r->place == AFTER_NONE || r->place == AFTER_CROOKED)
+		head.list.next = bad_entry(r->place);
 	CHECK_SYS(syscall(SYS_set_robust_list, &head, sizeof(head)));
 	STORE(&lock.word, own_word(r->word));
 	STORE(&is_ready, 1);
