@@ -5,6 +5,7 @@
 #include "native/glibc.h"
 #include "native/scope.h"
 #include "native/watched.h"
+#include "sched/group.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
 
@@ -228,17 +229,18 @@ WF_FACE_CODE static void wake(struct wf_joiner *j)
 	errno = kept;
 }
 
-/* As a thread that a group has made there, for as long as it takes. A cancellation does not wake it; a deadline does. */
+/* As a thread that a group has made there, for as long as it takes. */
 WF_FACE_CODE static void call_in_scope(weft_task *t)
 {
 	struct wf_scopes *sc = wf_scopes_self();
-	struct wf_scope *base = sc->base, *top;
+	struct wf_thread *self = wf_face_enter();
 
-	sc->base = wf_task_of(t)->scope;
-	top = wf_scopes_exchange(sc->base);
+	wf_group_help(self, sc, wf_task_of(t)->of->scopes, wf_task_of(t)->scope);
+	wf_face_leave(self);
 	t->fn(t->arg);
-	(void)wf_scopes_exchange(top);
-	sc->base = base;
+	self = wf_face_enter();
+	wf_group_help_no_more(self, sc);
+	wf_face_leave(self);
 }
 
 WF_FACE_CODE static void run(weft_task *t)

@@ -86,23 +86,33 @@ static void wake(const struct wf_thread *self, struct wf_group *g, uint32_t nr)
 	}
 }
 
-/* From g up: does s come before a shield does? At known, a scope that was found to lie in s, it is. */
-static bool lies_in(const struct wf_group *g, const struct wf_scope *s,
+/* From at up: does s come before a shield does? At known, a scope that was found to lie in s, it is. */
+static bool lies_in(const struct wf_scope *at, const struct wf_scope *s,
 		    const struct wf_scope *known)
 {
-	const struct wf_scope *at = g->scope.outer;
-
 	while (at && at != s && at != known)
 		at = wf_load_relaxed(&at->state) & WF_SCOPE_SHIELD ? NULL : at->outer;
 	return at;
 }
 
-/* Where a walk is: among the threads of g, or if that is NULL among the groups of sc. The lock of that list is held. */
+/*
+ * Where a walk is: among the threads of g, or if that is NULL among the groups of sc, and then among its helpers. The lock of
+ * that list is held.
+ */
 struct walk {
 	struct wf_scopes *sc;
 	struct wf_group *g;
 	struct wf_list *at;
+	bool in_helpers;
 };
+
+/* Where it goes on behind sc, which was a helper or a thread of a group. */
+static struct walk behind(struct wf_scopes *sc)
+{
+	if (sc->helps)
+		return (struct walk){ .sc = sc->helps, .at = sc->link.next, .in_helpers = true };
+	return (struct walk){ .g = sc->group, .at = sc->link.next };
+}
 
 static struct walk among_groups_of(struct wf_scopes *sc)
 {
@@ -133,10 +143,22 @@ static void tell_below(const struct wf_thread *self, struct walk at, const struc
 			if (at.g == root.g)
 				return;
 			at = (struct walk){ .sc = at.g->scope.owner, .at = at.g->link.next };
-		} else if (at.at != &at.sc->groups) {
+		} else if (at.in_helpers && at.at != &at.sc->helpers) {
+			struct wf_scopes *sc = container_of(at.at, struct wf_scopes, link);
+
+			if (lies_in(sc->base, s, at.sc == root.sc ? NULL : at.sc->base)) {
+				tell(self, sc);
+				at = among_groups_of(sc);
+			} else {
+				at.at = at.at->next;
+			}
+		} else if (!at.in_helpers && at.at == &at.sc->groups) {
+			at.at = at.sc->helpers.next;
+			at.in_helpers = true;
+		} else if (!at.in_helpers) {
 			struct wf_group *g = container_of(at.at, struct wf_group, link);
 
-			if (lies_in(g, s, at.sc == root.sc ? NULL : at.sc->base))
+			if (lies_in(g->scope.outer, s, at.sc == root.sc ? NULL : at.sc->base))
 				at = among_threads_of(self, g);
 			else
 				at.at = at.at->next;
@@ -144,7 +166,7 @@ static void tell_below(const struct wf_thread *self, struct walk at, const struc
 			wf_spin_unlock(&at.sc->lock);
 			if (at.sc == root.sc)
 				return;
-			at = (struct walk){ .g = at.sc->group, .at = at.sc->link.next };
+			at = behind(at.sc);
 		}
 	}
 }
@@ -294,6 +316,37 @@ void wf_group_leave(struct wf_thread *self, struct wf_scopes *sc)
 	wake(self, g, g->nr);
 	/* The last word about g: whoever closes it takes the lock first. */
 	wf_spin_unlock(&g->lock);
+	end(self, before);
+}
+
+void wf_group_help(struct wf_thread *self, struct wf_scopes *sc, struct wf_scopes *forker,
+		   struct wf_scope *s)
+{
+	uint64_t before = begin(self);
+
+	wf_spin_lock(&forker->lock);
+	sc->helps = forker;
+	sc->base = sc->top = s;
+	sc->until = s->until;
+	wf_list_push_tail(&forker->helpers, &sc->link);
+	/* As in wf_group_join(). */
+	wf_store_relaxed(&sc->is_told, 1u);
+	wf_spin_unlock(&forker->lock);
+	end(self, before);
+}
+
+void wf_group_help_no_more(struct wf_thread *self, struct wf_scopes *sc)
+{
+	struct wf_scopes *forker = sc->helps;
+	uint64_t before = begin(self);
+
+	wf_spin_lock(&forker->lock);
+	wf_list_remove(&sc->link);
+	sc->helps = NULL;
+	wf_spin_unlock(&forker->lock);
+	sc->base = sc->top = NULL;
+	sc->until = WF_NEVER;
+	wf_store_relaxed(&sc->is_told, 1u);
 	end(self, before);
 }
 

@@ -57,6 +57,13 @@ int wf_group_check(struct wf_thread *self, struct wf_scopes *sc, uint32_t by);
 /* By that one: first and last thing of all. It has dropped its scopes when it leaves: top is NULL. */
 void wf_group_join(struct wf_thread *self, struct wf_scopes *sc, struct wf_group *g);
 void wf_group_leave(struct wf_thread *self, struct wf_scopes *sc);
+/*
+ * A thread of no group and no scope runs a task that forker has forked in s, and is told of what ends s until it has
+ * returned. forker joins the task before it leaves s, so both are there until then.
+ */
+void wf_group_help(struct wf_thread *self, struct wf_scopes *sc, struct wf_scopes *forker,
+		   struct wf_scope *s);
+void wf_group_help_no_more(struct wf_thread *self, struct wf_scopes *sc);
 /* One has ended with that result; see enum weft_group_policy. True: the caller is to cancel the group. */
 bool wf_group_report(struct wf_thread *self, struct wf_group *g, int result, unsigned policy);
 

@@ -20,6 +20,7 @@ void wf_scopes_init(struct wf_scopes *sc, struct wf_thread *thread)
 		.stack_high = sc->stack_high,
 	};
 	wf_list_init(&sc->groups);
+	wf_list_init(&sc->helpers);
 	wf_list_init(&sc->link);
 }
 
@@ -38,8 +39,10 @@ void wf_scopes_forget(struct wf_scopes *sc)
 	sc->in_call = 0;
 	sc->lock = (struct wf_spin){ 0 };
 	sc->group = NULL;
+	sc->helps = NULL;
 	sc->is_told = 1;
 	wf_list_init(&sc->groups);
+	wf_list_init(&sc->helpers);
 	wf_list_init(&sc->link);
 }
 

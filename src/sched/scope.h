@@ -78,8 +78,11 @@ struct wf_scopes {
 	struct wf_timer timer;
 	struct wf_spin lock;
 	struct wf_list groups;  /* (q) struct wf_group.link: those that it has opened */
-	struct wf_list link;    /* (q) in group->members */
+	struct wf_list link;    /* (q) in group->members, or in helps->helpers */
 	struct wf_group *group; /* (c) that has made the thread, or NULL */
+	struct wf_list
+		helpers; /* (q) wf_scopes.link: those that run tasks which it has forked in a scope */
+	struct wf_scopes *helps; /* (c) on whose list of helpers it is, or NULL */
 };
 
 /* The scopes of the thread that becomes the first of weft's; native/scope.c stores them before there is one. */
