@@ -338,8 +338,11 @@ void wf_group_help(struct wf_thread *self, struct wf_scopes *sc, struct wf_scope
 void wf_group_help_no_more(struct wf_thread *self, struct wf_scopes *sc)
 {
 	struct wf_scopes *forker = sc->helps;
-	uint64_t before = begin(self);
+	uint64_t before;
 
+	if (!forker) /* the task forked a process, and this is the child's copy: the forker is not there */
+		return;
+	before = begin(self);
 	wf_spin_lock(&forker->lock);
 	wf_list_remove(&sc->link);
 	sc->helps = NULL;

@@ -7,7 +7,9 @@
  * A group belongs to the thread that opens it, and lies inside the scope that was that one's innermost then; each of its
  * threads begins with the group's scope as its outermost. Locks are taken from the root of the tree down: of a thread (its
  * groups), of a group (its threads), of one of those. Cancelling walks down with all locks of the path held, so nobody on it
- * goes away; whoever joins takes the lock of its group, and looks for itself afterwards.
+ * goes away; whoever joins takes the lock of its group, and looks for itself afterwards. A thread that runs a task of
+ * another's hangs below that one as a group does: the forker's lock comes first, and whoever forks does not help, so that
+ * there is no circle.
  *
  * Invariant: a thread is a member from before its function begins until after that has ended, and a group is not closed
  * while it has members, nor a scope while a group lies in it.

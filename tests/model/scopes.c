@@ -93,18 +93,20 @@ static void cancel(void *arg)
 	wf_group_cancel_scope(sleeper, &scope);
 }
 
-static void member(void *arg);
-static void parent(void *arg);
-
-static void begin(void (*script)(void *))
+static void begin_with(void (*script)(void *), void (*other)(void *))
 {
 	machine_reset(1);
 	(void)machine_kthread(&wf_rt.workers[0]);
-	sleeper = machine_thread(script, script == parent ? machine_thread(member, NULL) : NULL);
+	sleeper = machine_thread(script, other ? machine_thread(other, NULL) : NULL);
 	machine_queue(&wf_rt.workers[0], sleeper);
 	memset(&chain, 0, sizeof(chain));
 	memset(&below, 0, sizeof(below));
 	is_awaited = is_woken = is_deadline_past = false;
+}
+
+static void begin(void (*script)(void *))
+{
+	begin_with(script, NULL);
 }
 
 static void setup_cancel(void)
@@ -238,7 +240,7 @@ static void parent(void *arg)
 
 static void begin_tree(void (*canceller)(void *))
 {
-	begin(parent);
+	begin_with(parent, member);
 	memset(&group, 0, sizeof(group));
 	machine_stranger(canceller, NULL);
 }
@@ -259,12 +261,50 @@ static void setup_group(void)
 	begin_tree(cancel_the_group);
 }
 
+static bool is_helped;
+
+/* A crew thread: comes and goes while the canceller walks, and then waits in the scope of the task that it runs. */
+static void helper(void *arg)
+{
+	struct wf_thread *self = wf_self();
+
+	adopt(&below);
+	wf_group_help(self, &below, &chain, &scope);
+	wf_group_help_no_more(self, &below);
+	wf_group_help(self, &below, &chain, &scope);
+	model_expect(wait_in_scope(&below) == -ECANCELED, "a task outlasts its scope");
+	wf_group_help_no_more(self, &below);
+	is_helped = true;
+	(void)wf_unpark(sleeper, WF_WAKE_EVENT);
+}
+
+/* Joins the task, which no scope ends. */
+static void forker(void *arg)
+{
+	adopt(&chain);
+	open_scope(&chain, &scope, WF_NEVER);
+	wf_park_begin(0, WF_WAIT_FD, 1);
+	wf_worker_ready(arg);
+	is_woken = true;
+	(void)wf_park(WF_NEVER);
+	model_expect(is_helped && wf_list_is_empty(&chain.helpers), "a join ended too early");
+	close_scope(&chain);
+}
+
+static void setup_helped(void)
+{
+	begin_with(forker, helper);
+	is_helped = false;
+	machine_stranger(cancel, NULL);
+}
+
 static const struct model cancelled = { .setup = setup_cancel, .check = machine_check, .bound = 3 };
 static const struct model in_time = { .setup = setup_deadline, .check = machine_check, .bound = 3 };
 static const struct model in_call = { .setup = setup_call, .check = machine_check, .bound = 3 };
 static const struct model shielded = { .setup = setup_shield, .check = machine_check, .bound = 3 };
 static const struct model in_tree = { .setup = setup_tree, .check = machine_check, .bound = 2 };
 static const struct model in_group = { .setup = setup_group, .check = machine_check, .bound = 2 };
+static const struct model helped = { .setup = setup_helped, .check = machine_check, .bound = 2 };
 
 TEST(no_wait_outlasts_the_cancellation_of_its_scope)
 {
@@ -290,6 +330,11 @@ TEST(a_thread_that_joins_or_ends_meanwhile_is_cancelled_or_gone)
 {
 	model_verify(&in_tree);
 	model_verify(&in_group);
+}
+
+TEST(a_task_that_another_thread_runs_is_cancelled_with_its_scope)
+{
+	model_verify(&helped);
 }
 
 TEST(a_thread_that_does_not_look_as_it_begins_to_wait_is_caught)
