@@ -151,6 +151,9 @@ static int crawl(weft_group *g)
 			started += ret == 0;
 		} else {
 			ret = weft_chan_recv(fetched, &p, g->deadline);
+			/* The time of all is over, and not only this page's. */
+			if (ret == 0 && p->status == -ETIMEDOUT && weft_now() >= g->deadline)
+				ret = p->status;
 			if (ret == 0) {
 				report(p);
 				reported++;

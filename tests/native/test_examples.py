@@ -239,7 +239,7 @@ class Examples(unittest.TestCase):
             else:
                 over.wait(LIMIT)
 
-        code, lines, errors = self.crawler(self.site(answer), "/", "3", "1500")
+        code, lines, errors = self.crawler(self.site(answer), "/", "3", "500")
         self.assertEqual((code, lines[:1]), (1, ["200 /"]))
         self.assertEqual(errors, "crawler: Connection timed out\n")
 

@@ -25,7 +25,7 @@
 #include "trace/since.h"
 #include "trace/trace.h"
 
-#define ROUNDS 2000
+#define ROUNDS 1000
 #define MANY_READS 20000 /* enough for the whole target, if it does not lie */
 #define BASE 0x10000ull
 #define NR_THREADS 12

@@ -15,7 +15,7 @@
  *   loop.c       | while (1);                     | yes                                              | no: TSan keeps signals until a call
  *   recursion.c  | deep recursion                 | yes                                              | yes
  *   exception.cc | exceptions                     | yes                                              | yes
- *   module.c     | dlopen(), dlclose()            | yes                                              | yes
+ *   module.c     | dlopen(), dlclose()            | yes                                              | no: it does not know the loader's locks
  *
  * Attached: with random schedules, slices of 100 us and four workers, so that a thread goes on anywhere after each wait. Allocators:
  * glibc's, jemalloc, mimalloc, tcmalloc.
