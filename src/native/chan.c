@@ -18,11 +18,11 @@ static WF_FACE_CODE const char *name_of(const struct wf_chan *ch)
 	return ch->name ? ch->name : "(no name)";
 }
 
-static inline void check_size(const char *call, const struct wf_chan *ch, size_t bytes)
+static inline void check_size(const char *call, struct wf_chan *ch, size_t bytes)
 {
 	if (WF_UNLIKELY(bytes != ch->item_bytes))
-		wf_misuse("%s: items of channel \"%s\" have %zu bytes, not %zu", call, name_of(ch),
-			  ch->item_bytes, bytes);
+		wf_misuse_of(ch, "%s: items of channel \"%s\" have %zu bytes, not %zu", call,
+			     name_of(ch), ch->item_bytes, bytes);
 }
 
 WF_FACE weft_chan *weft_chan_new(size_t item_bytes, size_t capacity, const char *name)
@@ -45,8 +45,9 @@ WF_FACE void weft_chan_free(weft_chan *ch)
 
 	wf_face_leave(self);
 	if (nr)
-		wf_misuse("weft_chan_free: channel \"%s\" is freed under waiting threads: %u",
-			  name_of(of(ch)), nr);
+		wf_misuse_of(of(ch),
+			     "weft_chan_free: channel \"%s\" is freed under waiting threads: %u",
+			     name_of(of(ch)), nr);
 	free(ch);
 }
 

@@ -17,6 +17,7 @@
 #include "linux/abi.h"
 #include "linux/overflow.h"
 #include "native/glibc.h"
+#include "native/misuse.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -87,7 +88,6 @@ WF_NORETURN WF_NOINLINE WF_FACE_CODE static void refuse(const char *what,
 {
 	struct text t = { .len = 0 };
 
-	put(&t, "weft: ");
 	put_self(&t);
 	put(&t, " cannot %s", what);
 	if (f) {
@@ -95,9 +95,7 @@ WF_NORETURN WF_NOINLINE WF_FACE_CODE static void refuse(const char *what,
 		put_fiber(&t, f);
 	}
 	put(&t, ": %s", why);
-	put(&t, "\n");
-	(void)!write(STDERR_FILENO, t.bytes, t.len);
-	abort();
+	wf_misuse("%s", t.bytes);
 }
 
 WF_NORETURN WF_NOINLINE WF_FACE_CODE static void refuse_foreign(const char *what,

@@ -338,6 +338,11 @@ struct wf_scopes *wf_scopes_peek(void)
 	return &own;
 }
 
+__attribute__((constructor)) static void tell_misuse(void)
+{
+	wf_misuse_scopes = wf_scopes_peek;
+}
+
 struct wf_scope *wf_scopes_exchange(struct wf_scope *top)
 {
 	struct wf_scopes *sc = wf_scopes_self();

@@ -38,14 +38,14 @@ static WF_FACE_CODE bool is_fd(const struct weft_op *op)
 
 static WF_FACE_CODE void check(const struct weft_op *op)
 {
-	const struct wf_chan *ch = op->object;
+	struct wf_chan *ch = op->object;
 
 	if (op->kind < WEFT_OP_NONE || op->kind > WEFT_OP_FD)
 		wf_misuse("weft_select: there is no operation of kind %d", op->kind);
 	if ((op->kind == WEFT_OP_RECV || op->kind == WEFT_OP_SEND) && ch &&
 	    op->bytes != ch->item_bytes)
-		wf_misuse("weft_select: items of channel \"%s\" have %zu bytes, not %zu",
-			  ch->name ? ch->name : "(no name)", ch->item_bytes, op->bytes);
+		wf_misuse_of(ch, "weft_select: items of channel \"%s\" have %zu bytes, not %zu",
+			     ch->name ? ch->name : "(no name)", ch->item_bytes, op->bytes);
 }
 
 /* --- the runtime's: descriptors, and the wait of a thread of weft's --- */

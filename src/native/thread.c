@@ -6,6 +6,7 @@
 #include "native/glibc.h"
 #include "native/misuse.h"
 #include "native/own.h"
+#include "native/picture.h"
 #include "native/scope.h"
 #include "native/shell.h"
 #include "native/turn.h"
@@ -478,6 +479,24 @@ static WF_FACE_CODE void give_back(struct wf_thread *self, struct weft_thread *t
 	else
 		give_object(t);
 	wf_face_leave(self);
+}
+
+static ptrdiff_t
+	current_from; /* (p) before the program begins: where current is, from the thread's scopes on */
+
+/* Of a thread of libweft's, which does not end meanwhile. */
+static const char *name_of(const struct wf_scopes *sc)
+{
+	const struct weft_thread *t = *(struct weft_thread **)((uintptr_t)sc +
+							       (uintptr_t)current_from);
+
+	return t ? t->name : NULL;
+}
+
+__attribute__((constructor)) static void tell_picture(void)
+{
+	current_from = (char *)&current - (char *)wf_scopes_peek();
+	wf_picture_name = name_of;
 }
 
 WF_NORETURN static WF_FACE_CODE void refuse_join(const struct weft_thread *t)

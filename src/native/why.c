@@ -70,18 +70,14 @@ static const struct call calls[] = {
 #endif
 };
 
-static WF_FACE_CODE void write_call(struct wf_fmt *f, uint32_t nr, uint64_t what)
+bool wf_why_write_call(struct wf_fmt *f, uint32_t nr)
 {
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
 		if (calls[i].nr != nr)
 			continue;
 		wf_fmt_str(f, calls[i].name);
 		wf_fmt_str(f, "()");
-		if (calls[i].has_fd) {
-			wf_fmt_str(f, ", of fd ");
-			wf_fmt_u64(f, what);
-		}
-		return;
+		return calls[i].has_fd;
 	}
 	if (nr == WF_SCOPE_BY_CHECK) {
 		wf_fmt_str(f, "weft_scope_check()");
@@ -93,6 +89,7 @@ static WF_FACE_CODE void write_call(struct wf_fmt *f, uint32_t nr, uint64_t what
 		wf_fmt_str(f, "system call ");
 		wf_fmt_u64(f, nr);
 	}
+	return false;
 }
 
 void wf_why_write(char *buf, size_t len, const char *name, bool is_cancelled, uint32_t nr,
@@ -105,7 +102,10 @@ void wf_why_write(char *buf, size_t len, const char *name, bool is_cancelled, ui
 	wf_fmt_init(&f, text, sizeof(text));
 	wf_fmt_str(&f, name ? name : "scope");
 	wf_fmt_str(&f, is_cancelled ? ": was cancelled in " : ": its time was over in ");
-	write_call(&f, nr, what);
+	if (wf_why_write_call(&f, nr)) {
+		wf_fmt_str(&f, ", of fd ");
+		wf_fmt_u64(&f, what);
+	}
 	if (!len)
 		return;
 	n = WF_MIN(f.len, len - 1);

@@ -15,7 +15,7 @@
 /* fn ends by abort(), having said one line with all of parts in it, in that order. */
 static inline bool dies_saying(void (*fn)(void), const char *const *parts)
 {
-	char said[1024] = "";
+	char said[8192] = "";
 	size_t len = 0;
 	ssize_t n;
 	int to[2], status = 0;

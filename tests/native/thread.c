@@ -546,7 +546,7 @@ TEST(a_fork_child_spawns_threads_of_its_own)
 static void dies_saying(void (*mistake)(void), const char *text)
 {
 	struct rlimit no_core = { 0, 0 };
-	char said[512] = "";
+	char said[8192] = "";
 	size_t len = 0;
 	int fds[2], status = 0;
 	ssize_t n;

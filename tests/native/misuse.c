@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The picture behind the line about a mistake: scopes, groups and their threads. */
+#include <weft/weft.h>
+
+#include "dies.h"
+#include "native.h"
+#include "threads.h"
+
+#include <sched.h>
+
+#define HOUR (3600 * WEFT_SEC)
+
+static weft_event never, is_there;
+static int nr_yields;
+
+static int waits(void *arg)
+{
+	(void)arg;
+	weft_event_set(&is_there);
+	return weft_event_wait(&never, WEFT_NEVER);
+}
+
+static int has_another_group(void *arg)
+{
+	weft_group inner = { .name = "parse", .policy = WEFT_EACH };
+
+	(void)arg;
+	(void)weft_group_go(&inner, waits, NULL);
+	return weft_group_wait(&inner);
+}
+
+static void let_it_wait(void)
+{
+	(void)weft_event_wait(&is_there, WEFT_NEVER);
+	for (int i = 0; i < nr_yields; i++)
+		sched_yield();
+}
+
+/* What is cancelled ends at the shield, so that the group stays as it is. */
+static void *closes(void *arg)
+{
+	weft_scope outer, s;
+	weft_group g = { .name = "crawl", .policy = WEFT_ANY, .limit = 8 };
+
+	(void)arg;
+	weft_thread_set_name("careless");
+	weft_scope_open(&outer, weft_now() + HOUR, "request");
+	weft_scope_shield(&s, WEFT_NEVER, "look\033up");
+	(void)weft_group_go(&g, has_another_group, NULL);
+	let_it_wait();
+	weft_scope_cancel(&outer);
+	(void)weft_scope_close(&s);
+	return NULL;
+}
+
+static void closes_before_group(void)
+{
+	join(spawn(closes, NULL));
+}
+
+TEST(scopes_and_groups_are_shown_from_inside_out)
+{
+	nr_yields = 1;
+	CHECK_DIES(closes_before_group, "thread 'careless' closes scope 'look?up'",
+		   "nobody has waited for group 'crawl' in it\n  thread ", " careless\n",
+		   "    shield look?up\n    scope request: 3", " s left, cancelled\n",
+		   "    group crawl: any, 1 left, at most 8\n      thread", " crawl",
+		   "\n        group parse: each, 1 left\n          thread ", "parse");
+}
+
+static void closes_later(weft_fn *fn)
+{
+	weft_group g = { .name = "crawl" };
+	weft_scope s;
+
+	weft_scope_open(&s, WEFT_NEVER, NULL);
+	(void)weft_group_go(&g, fn, NULL);
+	let_it_wait();
+	(void)weft_scope_close(&s);
+}
+
+static void waits_meanwhile(void)
+{
+	closes_later(waits);
+}
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static int is_late(void *arg)
+{
+	weft_scope s;
+
+	weft_scope_open(&s, WEFT_NOW, "lookup");
+	weft_event_set(&is_there);
+	(void)pthread_mutex_lock(&held);
+	(void)arg;
+	return weft_scope_close(&s);
+}
+
+static void is_late_meanwhile(void)
+{
+	(void)pthread_mutex_lock(&held);
+	closes_later(is_late);
+}
+
+/* A child in which the thread was not waiting yet is none that counts. */
+static bool dies_showing(void (*fn)(void), const char *text)
+{
+	for (nr_yields = 1; nr_yields < 1 << 20; nr_yields *= 2) {
+		if (dies_saying(fn,
+				(const char *const[]){ "weft: ", "\n      thread ", text, NULL }))
+			return true;
+	}
+	return false;
+}
+
+/* Natively it is the kernel that knows. */
+TEST(it_says_what_a_thread_waits_for)
+{
+	if (weft_mode(NULL) != WEFT_MODE_ATTACHED) {
+		CHECK(dies_showing(waits_meanwhile, "crawl\n"));
+		return;
+	}
+	CHECK(dies_showing(waits_meanwhile, " crawl: waits for event 0x"));
+	CHECK(dies_showing(is_late_meanwhile, " crawl: OVERDUE, waits for futex 0x"));
+}
+
+/* More than there are lines. */
+static void has_many(void)
+{
+	weft_group g = { .name = "crowd" };
+	weft_scope s;
+
+	weft_scope_open(&s, WEFT_NEVER, "hall");
+	for (int i = 0; i < 100; i++)
+		(void)weft_group_go(&g, waits, NULL);
+	let_it_wait();
+	(void)weft_scope_close(&s);
+}
+
+TEST(it_has_an_end)
+{
+	nr_yields = 1000;
+	CHECK_DIES(has_many, "closes scope 'hall'", "    group crowd: all, 100 left\n", "  ...");
+}
+
+/* Its own group's thread makes the mistake, which holds no lock of it. */
+static int joins_nobody(void *arg)
+{
+	(void)arg;
+	return weft_thread_join(NULL, NULL, WEFT_NEVER);
+}
+
+static void is_in_a_group(void)
+{
+	weft_group g = { .name = "clumsy", .deadline = weft_now() + HOUR };
+
+	(void)weft_group_go(&g, joins_nobody, NULL);
+	(void)weft_group_wait(&g);
+}
+
+TEST(a_thread_of_a_group_says_so)
+{
+	CHECK_DIES(is_in_a_group, "is none\n  thread ", "clumsy\n    in group clumsy: 3",
+		   " s left");
+}
