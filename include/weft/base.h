@@ -6,8 +6,8 @@
  * thread shorten. In the past it means one attempt and no wait. WEFT_NEVER: as long as it takes. In a structure 0 means none.
  *
  * Functions return 0 or a count, else -Exxx, and do not set errno; outputs are untouched on error. A mistake of the caller (a
- * thread joined twice, a channel freed under its waiters) ends the process with abort() and one line that says which, above a picture of the scopes
- * and groups of the thread that made it.
+ * thread joined twice, a channel freed under its waiters) ends the process with abort(), one line that says which, and a
+ * picture of the scopes and groups of the thread that made it.
  * Structures are valid when zeroed. Names are borrowed: they must live as long as what they name.
  *
  * Each function has a comment of the same parts:

@@ -256,8 +256,8 @@ static void draw_groups(struct drawing *d, const struct wf_scopes *sc, unsigned 
 }
 
 /*
- * From inside out, to the group that has made the thread, and no further: what is around that is another thread's. One that
- * longjmp() has left is no scope any more.
+ * From inside out, to the group that has made the thread, or the scope of the task that it runs, and no further: what is
+ * around that is another thread's. One that longjmp() has left is no scope any more.
  */
 static void draw_scopes(struct drawing *d, const struct wf_scopes *sc)
 {
@@ -271,9 +271,9 @@ static void draw_scopes(struct drawing *d, const struct wf_scopes *sc)
 		put_end_of(d, s);
 		put(d, "\n");
 	}
-	if (!s || s != sc->base || !sc->group || !begin_line(d, 1))
+	if (!s || s != sc->base || !begin_line(d, 1))
 		return;
-	put_named(d, "in group", s->name);
+	put_named(d, sc->group ? "in group" : "in scope", s->name);
 	put_end_of(d, s);
 	put(d, "\n");
 }
