@@ -248,10 +248,12 @@ WF_FACE_CODE static void run(weft_task *t)
 	struct wf_joiner *j;
 
 	wf_watched_acquire(t);
+	wf_taskdeque_mine->shown.runs_of = wf_load_relaxed(&wf_task_of(t)->of->shown.tid);
 	if (wf_task_of(t)->scope)
 		call_in_scope(t);
 	else
 		t->fn(t->arg);
+	wf_taskdeque_mine->shown.runs_of = 0;
 	wf_watched_release(t);
 	j = wf_join_finish(&wf_task_of(t)->word);
 	if (j)

@@ -3,10 +3,12 @@
 #include "native/taskdeque.h"
 #include "native/misuse.h"
 #include "native/scope.h"
+#include "linux/abi.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FIRST_SLOTS 1024
 
@@ -33,6 +35,7 @@ WF_FACE_CODE static void leave(void *arg)
 		wf_misuse("a thread ends that has not joined a task which it has forked");
 	wf_taskdeque_mine = NULL;
 	d->is_crew = false;
+	wf_store_relaxed(&d->shown.tid, 0);
 	wf_store_release(&d->is_used, false);
 }
 
@@ -64,6 +67,11 @@ WF_FACE_CODE static struct wf_taskdeque *take(void)
 	d->next = wf_load_relaxed(&wf_taskdeque_all);
 	while (!wf_cas(&wf_taskdeque_all, &d->next, d))
 		;
+	d->shown.top = &d->deque.top;
+	d->shown.bottom = &d->deque.bottom;
+	d->shown.next = wf_load_relaxed(&wf_tasks_all);
+	while (!wf_cas(&wf_tasks_all, &d->shown.next, &d->shown))
+		;
 	return d;
 }
 
@@ -78,8 +86,10 @@ WF_FACE_CODE struct wf_taskdeque *wf_taskdeque_make(void)
 		wf_store_release(&d->is_used, false);
 		d = NULL;
 	}
-	if (d)
+	if (d) {
 		d->scopes = wf_scopes_peek();
+		wf_store_relaxed(&d->shown.tid, (int32_t)syscall(__NR_gettid));
+	}
 	wf_taskdeque_mine = d;
 	errno = kept;
 	return d;
@@ -98,9 +108,13 @@ WF_FACE_CODE bool wf_taskdeque_grow(struct wf_taskdeque *d)
 
 WF_FACE_CODE void wf_taskdeque_forget_others(void)
 {
-	for (struct wf_taskdeque *d = wf_taskdeque_all; d; d = d->next)
+	for (struct wf_taskdeque *d = wf_taskdeque_all; d; d = d->next) {
+		d->shown.tid = d->shown.runs_of = 0;
 		if (d != wf_taskdeque_mine) {
 			d->deque.bottom = d->deque.known_top = d->deque.top;
 			d->is_used = d->is_crew = false;
 		}
+	}
+	if (wf_taskdeque_mine)
+		wf_taskdeque_mine->shown.tid = (int32_t)syscall(__NR_gettid);
 }

@@ -12,12 +12,14 @@
 #include "native/deque.h"
 #include "native/face.h"
 #include "sched/scope.h"
+#include "sched/tasks.h"
 #include "weft/task.h"
 
 struct wf_taskdeque {
 	struct wf_deque deque;
 	struct wf_taskdeque *next; /* (p) */
 	struct wf_scopes *scopes;  /* (o) of that thread */
+	struct wf_tasks shown;     /* (o) to a dump */
 	bool is_used;              /* (a) some thread's */
 	bool is_crew;              /* (o) that one is of the crew */
 };

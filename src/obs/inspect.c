@@ -7,6 +7,7 @@
 #include "linux/abi.h"
 #include "sched/group.h"
 #include "sched/runtime.h"
+#include "sched/tasks.h"
 #include "sync/chan.h"
 
 #define FIELD(type, member)                                                                        \
@@ -133,6 +134,12 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_group, link),
 	FIELD(wf_group, limit),
 	FIELD(wf_group, policy),
+	SIZE(wf_tasks),
+	FIELD(wf_tasks, next),
+	FIELD(wf_tasks, top),
+	FIELD(wf_tasks, bottom),
+	FIELD(wf_tasks, tid),
+	FIELD(wf_tasks, runs_of),
 
 	SIZE(wf_trace_ring),
 	FIELD(wf_trace_ring, next),
@@ -244,6 +251,7 @@ static const struct wf_inspect_root roots[] = {
 	{ "wf_thread_table", &wf_thread_table },
 	{ "lx_process", &lx },
 	{ "wf_trace", &wf_trace },
+	{ "wf_tasks", &wf_tasks_all },
 };
 
 /* Volatile as a whole would say too much: it is constant, but the compiler must not drop it. */

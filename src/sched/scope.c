@@ -3,8 +3,10 @@
 #include "sched/scope.h"
 #include "sched/clock.h"
 #include "sched/runtime.h"
+#include "sched/tasks.h"
 
 struct wf_scopes *wf_scopes_of_main;
+struct wf_tasks *wf_tasks_all;
 
 _Static_assert(sizeof(struct wf_scope) == 64, "weft_scope of include/weft/scope.h");
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`weft dump --tree` shows groups, threads and scopes as the tree that they are, of processes and cores. See tree.c."""
+"""`weft dump --tree` shows groups, threads and scopes as the tree that they are, of processes and cores. See tree.c, forks.c."""
 import json
 import os
 import re
@@ -101,6 +101,46 @@ class Tree(unittest.TestCase):
         waits.communicate()
         self.assertEqual(text.count("\nthread "), 7, text)
         self.assertNotIn("scope", text)
+
+
+class Tasks(unittest.TestCase):
+    """Two workers, so that one or two of the crew take a task each, and the others are left."""
+
+    def setUp(self):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT")} | {"WEFT_WORKERS": "2"}
+        self.victim = subprocess.Popen([os.environ["FORKS"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.addCleanup(self.victim.communicate)
+        self.assertEqual(self.victim.stdout.readline(), "ready\n")
+
+    def check(self, text):
+        main = self.victim.pid
+        found = re.search(rf'^thread {main} "native_forks": [^\n]*; 3 tasks forked, ([12]) stolen by crew-\d+(, crew-\d+)?$', text, re.M)
+        self.assertTrue(found, text)
+        self.assertEqual(found[1] == "2", bool(found[2]), text)
+        self.assertEqual(len(re.findall(rf'^thread \d+ "crew-\d+": [^\n]*; at a task of thread {main} "native_forks"$', text, re.M)),
+                         int(found[1]), text)
+        self.assertEqual(text.count("task"), 1 + int(found[1]), text)
+
+    def dump(self, *args):
+        return subprocess.run([WEFT, "dump", *args], capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
+
+    def test_of_a_process(self):
+        self.check(self.dump("--tree", str(self.victim.pid)))
+
+    def test_json(self):
+        threads = {t["tid"]: t for t in json.loads(self.dump("--json", str(self.victim.pid)))["threads"]}
+        main = threads[self.victim.pid]
+        takers = [t["tid"] for t in threads.values() if t.get("runs_task_of") == self.victim.pid]
+        self.assertEqual((main["tasks_forked"], sorted(main["tasks_stolen_by"])), (3, sorted(takers)))
+        self.assertTrue(all(threads[t]["name"].startswith("crew-") for t in takers) and takers, threads)
+        self.assertEqual([t["tid"] for t in threads.values() if "tasks_forked" in t], [self.victim.pid])
+
+    @unittest.skipUnless(shutil.which("gcore"), "no gcore")
+    def test_of_a_core(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["gcore", "-o", folder + "/core", str(self.victim.pid)], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, check=False, timeout=LIMIT_S)
+            self.check(self.dump("--tree", "--core", f"{folder}/core.{self.victim.pid}"))
 
 
 unittest.main()

@@ -48,7 +48,7 @@ struct image {
 	struct wf_inspect inspect;
 	struct wf_inspect_field rows[FAKE_NR];
 	struct wf_inspect_value values[FAKE_NR_VALUES];
-	struct wf_inspect_root roots[4];
+	struct wf_inspect_root roots[5];
 	char runtime[256], table[64], process[64], trace[512];
 	uint64_t kthread_list[NR_KTHREADS];
 	char kthreads[NR_KTHREADS][256];
@@ -56,6 +56,8 @@ struct image {
 	char rings[NR_KTHREADS][64], places[NR_KTHREADS][FAKE_EVENTS * 64];
 	char threads[NR_THREADS * 512];
 	char scopes[NR_THREADS][256], scope[NR_THREADS][64], groups[NR_GROUPS][512];
+	uint64_t tasks_all, places_of_tasks[2 * NR_THREADS];
+	char tasks[NR_THREADS][64];
 	char stack[4096];
 };
 
@@ -64,6 +66,7 @@ static uint64_t state = 88172645463325252u;
 static long nr_traced;        /* targets with events */
 static long nr_looked;        /* targets with threads in a look that stops nobody */
 static long nr_grouped;       /* with all their groups */
+static long nr_tasked;        /* with all their tasks */
 static long nr_shown, nr_cut; /* targets that were not refused, and outputs that lack something */
 
 static uint64_t next_random(void)
@@ -147,6 +150,22 @@ static void build_groups(struct image *i)
 	}
 }
 
+/* Each thread has forked as many as its place says, and has taken one of the first thread. */
+static void build_tasks(struct image *i)
+{
+	for (uint64_t n = 0; n < NR_THREADS; n++) {
+		uint64_t *top = &i->places_of_tasks[2 * n];
+
+		top[1] = n;
+		put(i->tasks[n], FAKE_TASKS_NEXT, i->tasks_all);
+		put(i->tasks[n], FAKE_TASKS_TOP, at(top));
+		put(i->tasks[n], FAKE_TASKS_BOTTOM, at(top + 1));
+		put(i->tasks[n], FAKE_TASKS_TID, 100 + n);
+		put(i->tasks[n], FAKE_TASKS_RUNS_OF, n ? 100 : 0);
+		i->tasks_all = at(i->tasks[n]);
+	}
+}
+
 static void build_threads(struct image *i)
 {
 	uint32_t bytes = i->rows[FAKE_THREAD].size;
@@ -185,7 +204,7 @@ static void build_image(void)
 					  .version = WF_INSPECT_VERSION,
 					  .nr_fields = FAKE_NR,
 					  .nr_values = FAKE_NR_VALUES,
-					  .nr_roots = 4,
+					  .nr_roots = 5,
 					  .fields = (const void *)at(i->rows),
 					  .values = (const void *)at(i->values),
 					  .roots = (const void *)at(i->roots) };
@@ -193,6 +212,7 @@ static void build_image(void)
 	i->roots[1] = (struct wf_inspect_root){ "wf_thread_table", (const void *)at(i->table) };
 	i->roots[2] = (struct wf_inspect_root){ "lx_process", (const void *)at(i->process) };
 	i->roots[3] = (struct wf_inspect_root){ "wf_trace", (const void *)at(i->trace) };
+	i->roots[4] = (struct wf_inspect_root){ "wf_tasks", (const void *)at(&i->tasks_all) };
 	put(i->trace, FAKE_TR_KEEPS, 1);
 	put(i->trace, FAKE_TR_ON, 1);
 	put(i->runtime, FAKE_RT_STARTED, 1);
@@ -228,6 +248,7 @@ static void build_image(void)
 	}
 	build_threads(i);
 	build_groups(i);
+	build_tasks(i);
 }
 
 /* Lists that come back to their middle, and a thread that is in a group which it has opened itself. */
@@ -240,6 +261,8 @@ static void build_circles(void)
 	fake_put(whole.rows, image.scopes[0], FAKE_SCOPES_GROUP, at(whole.groups[0]));
 	for (int n = 0; n < NR_THREADS; n++)
 		fake_put(whole.rows, image.scope[n], FAKE_SCOPE_OUTER, at(whole.scope[n]));
+	/* Not back to the one that the list begins with. */
+	fake_put(whole.rows, image.tasks[0], FAKE_TASKS_NEXT, at(whole.tasks[1]));
 }
 
 /* The target: what target/target.c is for a real one. */
@@ -467,6 +490,16 @@ static bool look_without_stopping(const struct wf_layout *layout, const struct w
 	return is_good;
 }
 
+/* As build_tasks() has made them; a thread that is free is not read, nor what it has. */
+static bool tells_of_tasks(const struct wf_groups *g, const struct wf_threads *s)
+{
+	bool is_right = s->nr_threads > 0;
+
+	for (size_t i = 0; i < s->nr_threads; i++)
+		is_right &= g->reaches[i].nr_waiting == s->threads[i].tid - 100;
+	return is_right;
+}
+
 static bool look(uint64_t reads)
 {
 	struct wf_target_map map = { .start = BASE,
@@ -499,6 +532,7 @@ static bool look(uint64_t reads)
 	v.groups = &groups;
 	v.waits = wf_waits_new(&t, &s, &l, NULL);
 	nr_grouped += groups.nr_groups == NR_GROUPS && groups.nr_scopes;
+	nr_tasked += tells_of_tasks(&groups, &s);
 	for (size_t i = 0; i < s.nr_threads && i < 4; i++) {
 		s.threads[i].frames = malloc(sizeof(frames));
 		memcpy(s.threads[i].frames, frames, sizeof(frames));
@@ -549,6 +583,8 @@ static bool look_at_extremes(void)
 		{ whole.scopes[0], sizeof(whole.scopes[0]) },
 		{ whole.scope[0], sizeof(whole.scope[0]) },
 		{ whole.groups[0], sizeof(whole.groups[0]) },
+		{ whole.tasks[0], sizeof(whole.tasks[0]) },
+		{ (const char *)whole.places_of_tasks, sizeof(uint64_t) * 4 },
 	};
 
 	for (size_t o = 0; o < sizeof(objects) / sizeof(objects[0]); o++) {
@@ -587,18 +623,19 @@ int main(int argc, char **argv)
 		return 1;
 	build_image();
 	image = whole;
-	if (!look(MANY_READS) || !nr_shown || !nr_traced || !nr_looked || !nr_grouped) {
+	if (!look(MANY_READS) || !nr_shown || !nr_traced || !nr_looked || !nr_grouped ||
+	    !nr_tasked) {
 		fprintf(stderr, "the undamaged target is not shown\n");
 		return 1;
 	}
 	build_circles();
-	if (!look(MANY_READS) || nr_grouped != 2 || nr_cut) {
+	if (!look(MANY_READS) || nr_grouped != 2 || nr_tasked != 2 || nr_cut) {
 		fprintf(stderr, "a circle is not shown, or is read for ever\n");
 		return 1;
 	}
 	image = whole; /* of a weft from before there were groups */
 	image.rows[FAKE_GROUP_NR].name[0] = '?';
-	if (!look(MANY_READS) || nr_shown != 3 || nr_grouped != 2) {
+	if (!look(MANY_READS) || nr_shown != 3 || nr_grouped != 2 || nr_tasked != 3) {
 		fprintf(stderr, "a target without groups is not shown\n");
 		return 1;
 	}

@@ -66,6 +66,22 @@ static void json_scope(struct wf_text_json *j, const struct wf_dump_view *v,
 	wf_text_json_bool(j, "cancelled", s->is_cancelled);
 }
 
+static void json_tasks(struct wf_text_json *j, const struct wf_dump_view *v,
+		       const struct wf_dump_reach *r)
+{
+	const struct wf_dump_thread *threads = v->threads->threads;
+
+	if (r->runs_of != WF_GROUPS_NONE)
+		wf_text_json_number(j, "runs_task_of", threads[r->runs_of].tid);
+	if (!r->nr_waiting && !r->nr_taken)
+		return;
+	wf_text_json_number(j, "tasks_forked", (long long)r->nr_waiting + r->nr_taken);
+	wf_text_json_begin(j, "tasks_stolen_by", '[');
+	for (size_t i = r->first_taker; i != WF_GROUPS_NONE; i = v->groups->reaches[i].next_taker)
+		wf_text_json_number(j, NULL, threads[i].tid);
+	wf_text_json_end(j, ']');
+}
+
 static void json_reach(struct wf_text_json *j, const struct wf_dump_view *v,
 		       const struct wf_dump_thread *d)
 {
@@ -87,6 +103,7 @@ static void json_reach(struct wf_text_json *j, const struct wf_dump_view *v,
 	}
 	wf_text_json_end(j, ']');
 	wf_text_json_bool(j, "overdue", wf_view_is_overdue(v, d));
+	json_tasks(j, v, r);
 }
 
 static void json_groups(struct wf_text_json *j, const struct wf_dump_view *v)

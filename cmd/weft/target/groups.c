@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reading groups and scopes; see groups.h. */
 #include "target/groups.h"
+#include "target/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -252,7 +253,10 @@ static bool read_reaches(struct reader *r)
 		const struct words *w = &r->words[i];
 
 		*reach = (struct wf_dump_reach){ .group = find_group(out, out->nr_groups, w->group),
-						 .first_scope = out->nr_scopes };
+						 .first_scope = out->nr_scopes,
+						 .first_taker = WF_GROUPS_NONE,
+						 .next_taker = WF_GROUPS_NONE,
+						 .runs_of = WF_GROUPS_NONE };
 		if (!read_chain(r, d, reach, w->top, w->base))
 			return false;
 	}
@@ -319,7 +323,7 @@ bool wf_groups_read(struct wf_groups *out, const struct wf_layout *l, const stru
 	is_ok = r.words && out->reaches && (!l->has_groups || list_all(&r, only));
 	if (is_ok)
 		read_groups(&r);
-	is_ok = is_ok && read_reaches(&r) && find_owners(&r);
+	is_ok = is_ok && read_reaches(&r) && find_owners(&r) && wf_tasks_read(out, l, t, s);
 	free(r.words);
 	return is_ok;
 }

@@ -34,6 +34,10 @@ struct wf_dump_reach {
 	size_t first_scope, nr_scopes; /* its own ones, the innermost first */
 	int64_t until;                 /* the earliest deadline that counts for it; 0: none */
 	bool is_cancelled;             /* one that counts is */
+	/* Of its tasks, by tasks.c. taken: by those in a list of places in threads. */
+	unsigned nr_waiting, nr_taken;
+	size_t first_taker, next_taker; /* WF_GROUPS_NONE: none */
+	size_t runs_of; /* the thread whose task this one has taken, or WF_GROUPS_NONE */
 };
 
 /* A thread, or a group; depth: 0 at the top. */

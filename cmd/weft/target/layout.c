@@ -84,6 +84,8 @@ static void take_root(struct wf_layout *l, const struct wf_inspect_root *r)
 		l->process = address;
 	else if (strncmp(r->type, "wf_trace", sizeof(r->type)) == 0)
 		l->trace = address;
+	else if (strncmp(r->type, "wf_tasks", sizeof(r->type)) == 0)
+		l->tasks = address;
 }
 
 /* Every field inside of its structure, and no structure larger than what is set aside for its copy. */
@@ -106,20 +108,28 @@ static bool is_plausible(const struct wf_layout *l)
 	       l->field[WF_L_EVENT].size && l->field[WF_L_EVENT].size <= WF_L_MAX_EVENT;
 }
 
-/* A runtime of before they were there, or one that lies about them, has no groups. */
+static bool take_set(struct wf_layout *l, int first, int end, bool is_there)
+{
+	for (int i = first; i < end; i++)
+		is_there &= l->field[i].size != 0;
+	for (int i = first; i < end && !is_there; i++)
+		l->field[i].offset = l->field[i].size = 0;
+	return is_there;
+}
+
+/* A runtime of before they were there, or one that lies about them, has no groups, or no tasks. */
 static void take_optional(struct wf_layout *l)
 {
 	const struct wf_inspect_field *f = l->field;
+	bool has_groups = f[WF_L_SCOPE].size <= WF_L_MAX_SMALL &&
+			  f[WF_L_SCOPES].size <= WF_L_MAX_SMALL &&
+			  f[WF_L_GROUP].size <= WF_L_MAX_SMALL &&
+			  f[WF_L_GROUP_SCOPE].size >= f[WF_L_SCOPE].size &&
+			  f[WF_L_GROUP_LINK].size >= f[WF_L_SCOPES_GROUPS].size;
 
-	l->has_groups = f[WF_L_SCOPE].size <= WF_L_MAX_SMALL &&
-			f[WF_L_SCOPES].size <= WF_L_MAX_SMALL &&
-			f[WF_L_GROUP].size <= WF_L_MAX_SMALL &&
-			f[WF_L_GROUP_SCOPE].size >= f[WF_L_SCOPE].size &&
-			f[WF_L_GROUP_LINK].size >= f[WF_L_SCOPES_GROUPS].size;
-	for (int i = WF_L_FIRST_OPTIONAL; i < WF_L_NR; i++)
-		l->has_groups &= f[i].size != 0;
-	for (int i = WF_L_FIRST_OPTIONAL; i < WF_L_NR && !l->has_groups; i++)
-		l->field[i].offset = l->field[i].size = 0;
+	l->has_groups = take_set(l, WF_L_FIRST_OPTIONAL, WF_L_FIRST_OF_TASKS, has_groups);
+	l->has_tasks = take_set(l, WF_L_FIRST_OF_TASKS, WF_L_NR,
+				l->tasks && f[WF_L_TASKS].size <= WF_L_MAX_SMALL);
 }
 
 /* Names are printed: the target does not choose what a terminal does. */
