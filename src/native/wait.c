@@ -56,12 +56,17 @@ static WF_FACE_CODE bool sleep_in_libc(uint32_t *word, uint32_t expected, int64_
 	bool is_over;
 	const int64_t ns = wf_native_wait_ns(timeout_ns < 0 ? WEFT_NEVER : timeout_ns, &is_over);
 	const struct timespec left = { ns / WF_SEC, ns % WF_SEC };
+	struct wf_scopes *sc = wf_scopes_peek();
 	long ret;
 
 	if (is_over)
 		return true;
+	if (!sc->thread)
+		wf_store_relaxed(&sc->wait_word, word);
 	ret = syscall(__NR_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, expected,
 		      ns == WEFT_NEVER ? NULL : &left, NULL, 0);
+	if (!sc->thread)
+		wf_store_relaxed(&sc->wait_word, NULL);
 	if (ret < 0)
 		wf_watched_run_handlers();
 	errno = kept;

@@ -379,10 +379,13 @@ static bool sleep_natively(struct wf_scopes *sc, uint32_t bell, int64_t until)
 	const bool looks = wf_group_look_ns != WF_NEVER;
 	const int64_t most = looks ? WF_MIN(until, sys_now() + wf_group_look_ns) : until;
 	struct __kernel_timespec at = { most / WF_SEC, most % WF_SEC };
+	long ret;
 
-	return sys6(__NR_futex, &sc->bell, FUTEX_WAIT_BITSET_PRIVATE, bell,
-		    most == WF_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT &&
-	       most == until;
+	wf_store_relaxed(&sc->wait_word, &sc->bell);
+	ret = sys6(__NR_futex, &sc->bell, FUTEX_WAIT_BITSET_PRIVATE, bell,
+		   most == WF_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
+	wf_store_relaxed(&sc->wait_word, NULL);
+	return ret == -ETIMEDOUT && most == until;
 }
 
 /* On the list, without the lock. False: the time is over. */

@@ -84,6 +84,11 @@ static void waits_meanwhile(void)
 	closes_later(waits);
 }
 
+static void has_group_meanwhile(void)
+{
+	closes_later(has_another_group);
+}
+
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 
 static int is_late(void *arg)
@@ -106,22 +111,27 @@ static void is_late_meanwhile(void)
 /* A child in which the thread was not waiting yet is none that counts. */
 static bool dies_showing(void (*fn)(void), const char *text)
 {
+	const char *const parts[] = { "weft: ", "\n      thread", text, NULL };
+	char said[DIES_SAID_BYTES];
+
 	for (nr_yields = 1; nr_yields < 1 << 20; nr_yields *= 2) {
-		if (dies_saying(fn,
-				(const char *const[]){ "weft: ", "\n      thread ", text, NULL }))
+		if (dies_having_said(fn, parts, said))
 			return true;
 	}
+	tap_note("said: %s", said);
 	return false;
 }
 
-/* Natively it is the kernel that knows. */
+/* Natively only libweft's waits are known. */
 TEST(it_says_what_a_thread_waits_for)
 {
 	if (weft_mode(NULL) != WEFT_MODE_ATTACHED) {
-		CHECK(dies_showing(waits_meanwhile, "crawl\n"));
+		CHECK(dies_showing(waits_meanwhile, " crawl: waits\n"));
+		CHECK(dies_showing(has_group_meanwhile, " crawl: waits\n        group parse"));
 		return;
 	}
 	CHECK(dies_showing(waits_meanwhile, " crawl: waits for event 0x"));
+	CHECK(dies_showing(has_group_meanwhile, " crawl: waits for a group"));
 	CHECK(dies_showing(is_late_meanwhile, " crawl: OVERDUE, waits for futex 0x"));
 }
 
