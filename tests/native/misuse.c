@@ -6,6 +6,7 @@
 #include "native.h"
 #include "threads.h"
 
+#include <fcntl.h>
 #include <sched.h>
 
 #define HOUR (3600 * WEFT_SEC)
@@ -173,4 +174,56 @@ TEST(a_thread_of_a_group_says_so)
 {
 	CHECK_DIES(is_in_a_group, "is none\n  thread ", "clumsy\n    in group clumsy: 3",
 		   " s left");
+}
+
+/* How a child ends whose standard error is fd; -1: closed. */
+static int ends_by(int fd)
+{
+	const struct rlimit none = { 0, 0 };
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)setrlimit(RLIMIT_CORE, &none);
+		signal(SIGABRT, SIG_DFL);
+		if (fd < 0)
+			close(STDERR_FILENO);
+		else
+			(void)dup2(fd, STDERR_FILENO);
+		closes_before_group();
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST(it_ends_by_abort_whoever_listens)
+{
+	int to[2];
+
+	nr_yields = 1;
+	CHECK_EQ(ends_by(-1), SIGABRT);
+	CHECK_EQ(pipe(to), 0);
+	close(to[0]);
+	CHECK_EQ(ends_by(to[1]), SIGABRT);
+	close(to[1]);
+}
+
+/* Emulators, which have something to say themselves, wait there. */
+TEST(what_nobody_reads_is_not_waited_for)
+{
+	static char fill[1 << 16];
+	int to[2], bytes;
+
+	if (weft_mode(NULL) != WEFT_MODE_ATTACHED)
+		return;
+	nr_yields = 1;
+	CHECK_EQ(pipe(to), 0);
+	bytes = fcntl(to[1], F_SETPIPE_SZ, 4096);
+	CHECK(bytes > 128 && bytes <= (int)sizeof(fill));
+	/* There is room for the line, and for no picture. */
+	CHECK_EQ(write(to[1], fill, (size_t)bytes - 128), bytes - 128);
+	CHECK_EQ(ends_by(to[1]), SIGABRT);
+	close(to[0]);
+	close(to[1]);
 }
