@@ -195,6 +195,22 @@ class Runtime:
         nr = self.field(rt, "wf_runtime.nr_kthreads")
         return [int.from_bytes(read(at + i * 8, 8), "little") for i in range(min(nr, MAX_ROWS))]
 
+    def tasks(self):
+        """Of each thread that has or runs some: (how many wait for somebody who calls them, whose task it is at or 0)."""
+        found, seen = {}, set()
+        root = self.roots.get("wf_tasks")
+        at = int.from_bytes(read(root, 8), "little") if root and "wf_tasks.runs_of" in self.fields else 0
+        while at and at not in seen and len(seen) < MAX_SLOTS:
+            seen.add(at)
+            try:
+                top, bottom = (int.from_bytes(read(self.field(at, "wf_tasks." + end), 8), "little") for end in ("top", "bottom"))
+                waiting = bottom - top if 0 <= bottom - top < 1 << 30 else 0
+                found[self.field(at, "wf_tasks.tid")] = waiting, self.field(at, "wf_tasks.runs_of")
+                at = self.field(at, "wf_tasks.next")
+            except gdb.MemoryError:
+                break
+        return found
+
     def workers(self):
         rt = self.roots["wf_runtime"]
         at = self.field(rt, "wf_runtime.workers")
@@ -279,6 +295,11 @@ class Waits:
         self.by_tid = {t.tid: t for t in self.threads}
         self.by_child_tid = {t.child_tid: t for t in self.threads if t.child_tid}
         self.mutexes = {}
+        self.tasks = rt.tasks()
+        self.takers = {}
+        for tid, (_, forker) in self.tasks.items():
+            if forker and tid in self.by_tid:
+                self.takers.setdefault(forker, []).append(self.by_tid[tid].name)
         connection = getattr(gdb.selected_inferior(), "connection", None)
         is_live = connection is not None and connection.type == "native"
         # A core does not say when it was made; the runtime's own clock is at most a little older.
@@ -313,7 +334,21 @@ class Waits:
             line += f': mutex held by thread {owner.tid} "{owner.name}"'
         if age is not None:
             line += f", for {seconds(age)}"
-        return line + f"; {t.nr_switches} switches, {t.run_ns / 1e6:.0f} ms of CPU time"
+        return line + self.tasks_words(t) + f"; {t.nr_switches} switches, {t.run_ns / 1e6:.0f} ms of CPU time"
+
+    def tasks_words(self, t):
+        waiting, forker = self.tasks.get(t.tid, (0, 0))
+        takers = self.takers.get(t.tid, [])
+        nr, words = waiting + len(takers), ""
+        if nr:
+            words = f"; {nr} task{'' if nr == 1 else 's'} forked"
+        if takers:
+            words += f", {len(takers)} stolen by {', '.join(takers[:4])}"
+        if len(takers) > 4:
+            words += f" and {len(takers) - 4} more"
+        if forker in self.by_tid:
+            words += f'; at a task of thread {forker} "{self.by_tid[forker].name}"'
+        return words
 
     def circles(self):
         """Each waits for one other at most, so that walks end in a circle or nowhere; a mark says in which walk."""
@@ -493,7 +528,7 @@ def run_in(t, command):
 
 
 class WeftThreads(gdb.Command):
-    """weft threads [TEXT]: every thread with what it waits for, who has that, since when, and what it has used."""
+    """weft threads [TEXT]: every thread with what it waits for, who has that, since when, its tasks, and what it has used."""
 
     def __init__(self):
         super().__init__("weft threads", gdb.COMMAND_STATUS)

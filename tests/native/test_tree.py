@@ -127,6 +127,17 @@ class Tasks(unittest.TestCase):
     def test_of_a_process(self):
         self.check(self.dump("--tree", str(self.victim.pid)))
 
+    def test_the_plain_dump_says_it_too(self):
+        text = self.dump(str(self.victim.pid))
+        self.check(re.sub(r"^    .*\n", "", text, flags=re.M))
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_the_gdb_script_says_it_too(self):
+        out = subprocess.run(["gdb", "-nx", "-batch", "-p", str(self.victim.pid), "-ex", "source " + os.environ["WEFT_GDB_SCRIPT"],
+                              "-ex", "weft threads"], capture_output=True, text=True, check=False, timeout=LIMIT_S).stdout
+        self.assertRegex(out, r" native_forks +[^\n]*; 3 tasks forked, [12] stolen by crew-\d")
+        self.assertRegex(out, rf' crew-\d +[^\n]*; at a task of thread {self.victim.pid} "native_forks"')
+
     def test_json(self):
         threads = {t["tid"]: t for t in json.loads(self.dump("--json", str(self.victim.pid)))["threads"]}
         main = threads[self.victim.pid]

@@ -150,7 +150,8 @@ static void build_groups(struct image *i)
 	}
 }
 
-/* Each thread has forked as many as its place says, and has taken one of the first thread. */
+/* Each thread has forked as many as its place says, and has taken one of FORKER. */
+#define FORKER 102
 static void build_tasks(struct image *i)
 {
 	for (uint64_t n = 0; n < NR_THREADS; n++) {
@@ -161,7 +162,7 @@ static void build_tasks(struct image *i)
 		put(i->tasks[n], FAKE_TASKS_TOP, at(top));
 		put(i->tasks[n], FAKE_TASKS_BOTTOM, at(top + 1));
 		put(i->tasks[n], FAKE_TASKS_TID, 100 + n);
-		put(i->tasks[n], FAKE_TASKS_RUNS_OF, n ? 100 : 0);
+		put(i->tasks[n], FAKE_TASKS_RUNS_OF, 100 + n != FORKER ? FORKER : 0);
 		i->tasks_all = at(i->tasks[n]);
 	}
 }
@@ -496,7 +497,8 @@ static bool tells_of_tasks(const struct wf_groups *g, const struct wf_threads *s
 	bool is_right = s->nr_threads > 0;
 
 	for (size_t i = 0; i < s->nr_threads; i++)
-		is_right &= g->reaches[i].nr_waiting == s->threads[i].tid - 100;
+		is_right &= g->reaches[i].nr_waiting + 100 == s->threads[i].tid &&
+			    (g->reaches[i].nr_taken || s->threads[i].tid != FORKER);
 	return is_right;
 }
 

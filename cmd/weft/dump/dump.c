@@ -262,13 +262,13 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 	struct wf_dump_view v = { .target = t,
 				  .layout = l,
 				  .threads = &s,
-				  .groups = o->is_tree || o->is_json ? &groups : NULL,
 				  .has_runtime = o->has_runtime,
 				  .is_waits = o->is_waits,
 				  .only = (int64_t)o->only };
 	size_t limit = limit_of(o, l, t, &v.is_grouped);
 	int ret = WF_EXIT_REFUSED;
 
+	v.groups = v.is_grouped ? NULL : &groups;
 	if (!snapshot(&s, v.groups ? &groups : NULL, l, t, limit, o->events, v.only))
 		goto out;
 	if (v.only && !has_thread(&s, v.only)) {

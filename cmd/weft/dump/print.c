@@ -12,6 +12,7 @@
 #include "target/deadlock.h"
 #include "text.h"
 
+#define MOST_NAMED 4 /* of those who have stolen tasks of a thread */
 #define TIDS_PER_GROUP 8
 
 static const char *clean(char *out, size_t bytes, const char *from)
@@ -192,12 +193,36 @@ void wf_print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *
 	print_reason(v, d);
 }
 
+void wf_print_tasks(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	const struct wf_dump_reach *r = &v->groups->reaches[d - v->threads->threads];
+	const struct wf_dump_thread *threads = v->threads->threads;
+	const unsigned nr = r->nr_waiting + r->nr_taken;
+	char name[2 * sizeof(threads->name)];
+	unsigned nr_named = 0;
+
+	if (nr)
+		printf("; %u task%s forked", nr, nr == 1 ? "" : "s");
+	if (r->nr_taken)
+		printf(", %u stolen by", r->nr_taken);
+	for (size_t i = r->first_taker; i != WF_GROUPS_NONE && nr_named < MOST_NAMED;
+	     i = v->groups->reaches[i].next_taker)
+		printf("%s %s", nr_named++ ? "," : "", clean(name, sizeof(name), threads[i].name));
+	if (r->nr_taken > nr_named)
+		printf(" and %u more", r->nr_taken - nr_named);
+	if (r->runs_of != WF_GROUPS_NONE)
+		printf("; at a task of thread %lld \"%s\"", (long long)threads[r->runs_of].tid,
+		       clean(name, sizeof(name), threads[r->runs_of].name));
+}
+
 static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *d)
 {
 	char mask[24];
 
 	printf("\n");
 	wf_print_thread(v, d, "");
+	if (v->groups)
+		wf_print_tasks(v, d);
 	printf("\n");
 	if (d->sig_mask)
 		printf("    signals blocked: %s\n", mask_text(mask, d->sig_mask));

@@ -17,6 +17,8 @@ void wf_print_tail(const struct wf_dump_view *v);
 /* "thread 7 "serve": parked, waits for fd 3", without a line end. */
 void wf_print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *d,
 		     const char *mark);
+/* "; 2 tasks forked, 1 stolen by crew-1": those that nobody calls yet, and those that others are at. The view has groups. */
+void wf_print_tasks(const struct wf_dump_view *v, const struct wf_dump_thread *d);
 const char *wf_print_seconds(char out[32], double s);
 
 void wf_print_json(const struct wf_dump_view *v);

@@ -8,7 +8,6 @@
 #include "dump/print.h"
 #include "text.h"
 
-#define MOST_NAMED 4
 #define MOST_INDENT 24 /* the depth is the target's choice */
 
 static void indent(unsigned depth)
@@ -76,29 +75,6 @@ static void print_scope(const struct wf_dump_view *v, const struct wf_dump_reach
 		print_left(v, r->until);
 }
 
-/* "2 tasks forked, 1 stolen by crew-1": those that nobody calls yet, and those that others are at. */
-static void print_tasks(const struct wf_dump_view *v, const struct wf_dump_reach *r)
-{
-	const struct wf_dump_thread *threads = v->threads->threads;
-	const unsigned nr = r->nr_waiting + r->nr_taken;
-	char name[2 * sizeof(threads->name)];
-	unsigned nr_named = 0;
-
-	if (nr)
-		printf("; %u task%s forked", nr, nr == 1 ? "" : "s");
-	if (r->nr_taken)
-		printf(", %u stolen by", r->nr_taken);
-	for (size_t i = r->first_taker; i != WF_GROUPS_NONE && nr_named < MOST_NAMED;
-	     i = v->groups->reaches[i].next_taker)
-		printf("%s %s", nr_named++ ? "," : "",
-		       wf_text_clean(name, sizeof(name), threads[i].name));
-	if (r->nr_taken > nr_named)
-		printf(" and %u more", r->nr_taken - nr_named);
-	if (r->runs_of != WF_GROUPS_NONE)
-		printf("; at a task of thread %lld \"%s\"", (long long)threads[r->runs_of].tid,
-		       wf_text_clean(name, sizeof(name), threads[r->runs_of].name));
-}
-
 static void print_one(const struct wf_dump_view *v, size_t index)
 {
 	const struct wf_dump_thread *d = &v->threads->threads[index];
@@ -109,7 +85,7 @@ static void print_one(const struct wf_dump_view *v, size_t index)
 			 wf_text_plain());
 	wf_print_thread(v, d, mark);
 	print_scope(v, &v->groups->reaches[index]);
-	print_tasks(v, &v->groups->reaches[index]);
+	wf_print_tasks(v, d);
 	printf("\n");
 }
 

@@ -16,7 +16,7 @@ struct wf_dump_view {
 	const struct wf_threads *threads;
 	struct wf_unwind *unwind;
 	struct wf_waits *waits;
-	const struct wf_groups *groups; /* NULL: they were not read */
+	const struct wf_groups *groups; /* NULL: they were not read, as with is_grouped */
 	int64_t only;                   /* the tid of the one thread that is shown; 0: all */
 	bool is_grouped;                /* text: threads with equal stacks once */
 	bool is_waits;      /* so, and only those that wait, by the sum of their times */
