@@ -247,11 +247,8 @@ static const struct wf_inspect_value values[] = {
 _Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 14 && WF_WAKE_NR == 4, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
-	{ "wf_runtime", &wf_rt },
-	{ "wf_thread_table", &wf_thread_table },
-	{ "lx_process", &lx },
-	{ "wf_trace", &wf_trace },
-	{ "wf_tasks", &wf_tasks_all },
+	{ "wf_runtime", &wf_rt },  { "wf_thread_table", &wf_thread_table }, { "lx_process", &lx },
+	{ "wf_trace", &wf_trace }, { "wf_tasks", &wf_tasks_all },
 };
 
 /* Volatile as a whole would say too much: it is constant, but the compiler must not drop it. */
