@@ -35,6 +35,7 @@ WF_FACE_CODE static void leave(void *arg)
 		wf_misuse("a thread ends that has not joined a task which it has forked");
 	wf_taskdeque_mine = NULL;
 	d->is_crew = false;
+	d->shown.runs_of = 0; /* pthread_exit() in a task */
 	wf_store_relaxed(&d->shown.tid, 0);
 	wf_store_release(&d->is_used, false);
 }
