@@ -113,15 +113,17 @@ class NamesTest(WatchTest):
         return out, err
 
     def held(self, watch):
-        """The processes that it has a descriptor for, and that have not been waited for."""
-        pids = set()
+        """The processes whose end wakes it, and that have not been waited for. A descriptor alone may be closed again at once."""
+        pids, woken_by = {}, set()
         for fd in os.listdir(f"/proc/{watch.pid}/fdinfo"):
             try:
                 with open(f"/proc/{watch.pid}/fdinfo/{fd}") as f:
-                    pids |= {int(pid) for pid in re.findall(r"^Pid:\t(\d+)$", f.read(), re.M)}
+                    text = f.read()
             except OSError:
-                pass
-        return pids
+                continue
+            pids |= {fd: int(pid) for pid in re.findall(r"^Pid:\t(\d+)$", text, re.M)}
+            woken_by |= set(re.findall(r"^tfd: +(\d+) ", text, re.M))
+        return {pid for fd, pid in pids.items() if fd in woken_by}
 
     def wait_held(self, watch, pid):
         wait_until(lambda: pid in self.held(watch), f"a hold of {pid}")
