@@ -88,6 +88,16 @@ class Tree(unittest.TestCase):
         for part in ("group crawl: all, 2 left", "      group parse: each, 2 left", "    thread ", "scope lookup: over for"):
             self.assertIn(part, text)
 
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_the_gdb_script_says_it_too(self):
+        out = subprocess.run(["gdb", "-nx", "-batch", "-p", str(self.victim.pid), "-ex", "source " + os.environ["WEFT_GDB_SCRIPT"],
+                              "-ex", "weft tree"], capture_output=True, text=True, check=False, timeout=LIMIT_S).stdout
+        bones = re.compile(r'^( *)(group \w+: [^,]*, \d+ left|thread \d+ "\w+": (?:OVERDUE, )?)', re.M)
+        self.assertEqual(bones.findall(out), bones.findall(self.dump("--tree")), out)
+        self.assertRegex(out, r'"native_tree": parked, waits for group crawl, for [^\n]*\n  group crawl: all, 2 left, at most 8, [^\n]* left, thread \d+ waits')
+        self.assertRegex(out, r'held by thread \d+ "native_tree", for [^\n]*; scope lookup: over for [3-9]\.\d s\n')
+        self.assertIn("; scope slow?[2J: 60 min left", out)
+
     def test_what_it_does_not_go_with(self):
         for option in ("--stacks", "--group", "--thread=1"):
             done = subprocess.run([WEFT, "dump", "--tree", option, str(self.victim.pid)], capture_output=True, text=True,

@@ -273,7 +273,7 @@ class Gdb(ObsTest):
         for how in ("names", "offset", "circle"):
             pid = Hostile.evil(self, how)
             done = subprocess.run([gdb, "-nx", "-batch", "-ex", "set debuginfod enabled off", "-ex", f"source {SCRIPT}",
-                                   "-ex", "info weft", "-ex", "weft workers", "-ex", "detach", "-p", str(pid)],
+                                   "-ex", "info weft", "-ex", "weft workers", "-ex", "weft tree", "-ex", "detach", "-p", str(pid)],
                                   capture_output=True, timeout=240, stdin=subprocess.DEVNULL, check=False)
             text = done.stdout.decode("utf-8", "surrogateescape") + done.stderr.decode("utf-8", "surrogateescape")
             if "Scripting in the" in text:
