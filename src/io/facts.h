@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is known of a descriptor's file, so that the kernel need not be asked: what the program told it, and whether there
+ * Facts about a descriptor's file, so that the kernel need not be asked: what the program told it, and whether there
  * is anything to read; facts.c has the rules.
  *
  * Called by: linux/ before it waits, and after every call that changes what is known.

@@ -14,7 +14,7 @@
 
 #define OWN_FD_LIMIT 1024
 #define ENTRIES_PER_STEP 1024u /* whole pages */
-/* What a descriptor comes with, where the addresses are limited: a buffer or two. */
+/* The room that a descriptor brings along, where the addresses are limited: a buffer or two. */
 #define BYTES_BESIDE (8ul << 10)
 
 struct wf_fdtab wf_fdtab;

@@ -19,7 +19,7 @@ struct wf_scopes *(*wf_misuse_scopes)(void);
 static char picture[WF_PICTURE_BYTES];
 static uint32_t is_drawn; /* (a) */
 
-/* What nobody reads is not waited for. */
+/* A pipe that is full is not waited for. */
 static WF_FACE_CODE void show_picture(struct wf_chan *ch)
 {
 	struct pollfd out = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -45,7 +45,7 @@ WF_NORETURN WF_PRINTF(2, 0) static WF_FACE_CODE
 	sigset_t pipe;
 	int n;
 
-	/* Whoever has read enough does not change what the process ends of. */
+	/* A reader that is gone does not change the signal of which the process ends. */
 	(void)sigemptyset(&pipe);
 	(void)sigaddset(&pipe, SIGPIPE);
 	(void)pthread_sigmask(SIG_BLOCK, &pipe, NULL);

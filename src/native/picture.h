@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What surrounds a mistake: the scopes of the thread that makes it, its groups with their threads, and who waits for the
+ * The surroundings of a mistake: the scopes of the thread that makes it, its groups with their threads, and who waits for the
  * channel that it is about; indented as `weft dump --tree` has it. The runtime's code: locks are held in between.
  *
  * Called by: misuse.c.

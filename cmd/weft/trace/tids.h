@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is noted of each thread while its events are gone through: a table by tid.
+ * A table by tid: the notes on each thread while its events are gone through.
  *
  * Used by: story.c, since.c. Invariant: a row begins with its thread's tid, 0 where the place is free, and there is always
  * a free one; rows move when room is made.

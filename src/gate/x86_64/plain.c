@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What follows the opcode of a plain instruction: see plain.h. An extract of insn.c's tables, which tests/unit/insn.c
+ * The bytes behind the opcode of a plain instruction; see plain.h. An extract of insn.c's tables, which tests/unit/insn.c
  * compares with them at each byte of libc.
  */
 #include "gate/x86_64/plain.h"

@@ -443,7 +443,7 @@ static bool may_jump_near(const struct wf_scan *s, const struct wf_match *m, uin
 			  uintptr_t to)
 {
 	for (const uint8_t *p = (const uint8_t *)from; p < (const uint8_t *)to; p += 64) {
-		/* What the last block finds beyond the end is no loss. */
+		/* Finds of the last block beyond the end are no loss. */
 		const uint8_t *block = s->end - p > 64 ? p : WF_MAX(s->end - 65, s->start);
 		uint64_t hits = s->end - block > 64 ? wf_find_short_jumps(block) : ~0ull;
 
