@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a dump shows of a thread's tasks; native/taskdeque.c keeps it.
+ * The record of a thread's tasks, for dumps; native/taskdeque.c keeps it.
  *
  * Nothing in the process reads it. Invariant: one is never given back, so that the list can be walked at any moment; while
  * tid is not 0, it is that thread's.

@@ -231,7 +231,7 @@ int wf_select_begin(struct wf_thread *self, struct wf_select *s)
 	return ret;
 }
 
-/* What stands before a descriptor that is ready, or that. */
+/* An operation before the descriptor that is ready, or that one. */
 static int try_all(struct wf_thread *self, const struct wf_select *s)
 {
 	uint64_t mask = block(self, s);

@@ -41,7 +41,7 @@ static void check_turns(void)
 		CHECK(turns >= TURNS);
 }
 
-/* What an older kernel leaves queued would be taken for the next round's. */
+/* A signal that an older kernel leaves queued would be taken for the next round's. */
 static void drop_stale(const sigset_t *set)
 {
 	while (sigtimedwait(set, NULL, &(struct timespec){ 0 }) > 0)

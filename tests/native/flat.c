@@ -37,7 +37,7 @@ static long how_much(long full, int part, int native_part)
 	return getenv("FLAT") ? full : full / (is_native_run() ? native_part : part);
 }
 
-/* What a process has, of each kind. */
+/* The memory of a process, of each kind. */
 struct memory {
 	long resident_kib, allocated_kib, nr_mappings;
 };
@@ -85,7 +85,7 @@ static long pick(bool least, long a, long b)
 	return (a < b) == least ? a : b;
 }
 
-/* What all from from to below to had at least (least) or at most. */
+/* The least, or the most, that any round had, from the one to before the other. */
 static struct memory of_rounds(const struct memory *at, int from, int to, bool least)
 {
 	struct memory m = at[from];

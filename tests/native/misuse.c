@@ -37,7 +37,7 @@ static void let_it_wait(void)
 		sched_yield();
 }
 
-/* What is cancelled ends at the shield, so that the group stays as it is. */
+/* A cancellation ends at the shield, so that the group stays as it is. */
 static void *closes(void *arg)
 {
 	weft_scope outer, s;

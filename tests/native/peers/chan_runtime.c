@@ -72,7 +72,7 @@ static weft_chan *jobs, *acks;
 
 #define ROUNDS 5000
 
-/* Whoever receives the job could have known that it was to stop. */
+/* The receiver of the job could have known that it was to stop. */
 static void *stops_then_sends(void *arg)
 {
 	int n = 0;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #ifdef __SANITIZE_THREAD__
-/* What it has seen allocated by one thread and freed by another races for it. */
+/* Memory of the loader, allocated by one thread and freed by another, is a race for it. */
 TEST(modules_are_opened_and_closed)
 {
 	SKIP("ThreadSanitizer does not know the locks of the loader");
