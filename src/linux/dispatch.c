@@ -43,7 +43,7 @@ static handler_fn handler_of(const struct wf_kthread *k, uint64_t nr)
 	return handler ? handler : pass_through;
 }
 
-static long enter_shuffled(struct wf_frame *f)
+static WF_NOINLINE long enter_shuffled(struct wf_frame *f)
 {
 	struct wf_kthread *k;
 	long ret;
@@ -58,7 +58,7 @@ static long enter_shuffled(struct wf_frame *f)
 }
 
 /* A call that does not return has no second event: it ends its thread, or goes back to what a signal interrupted. */
-static long enter_traced(struct wf_frame *f)
+static WF_NOINLINE long enter_traced(struct wf_frame *f)
 {
 	struct wf_kthread *k = wf_own_kthread();
 	uint64_t nr = f->nr;

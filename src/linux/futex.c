@@ -163,7 +163,7 @@ static WF_NOINLINE long any_operation(struct wf_frame *f)
 		if (cmd == FUTEX_WAKE_BITSET && !val3)
 			return -EINVAL;
 		val = wake_count(val);
-		ret = (long)lx_futex_wake(addr, val, cmd == FUTEX_WAKE ? ~0u : val3);
+		ret = lx_futex_wake(addr, val, cmd == FUTEX_WAKE ? ~0u : val3);
 		/* Waiters of other processes; those that share our memory wait in private, too. */
 		if ((is_shared || wf_load_relaxed(&lx.has_vm_child)) && (uint32_t)ret < val) {
 			long more = sys6(__NR_futex, addr, op, val - (uint32_t)ret, 0, 0, val3);
@@ -211,11 +211,12 @@ static WF_NOINLINE long any_operation(struct wf_frame *f)
 	}
 }
 
-/* A wait that scopes end. */
-static WF_NOINLINE long reached_operation(struct wf_frame *f)
+static WF_NOINLINE long scoped_operation(struct wf_frame *f)
 {
 	long ret;
 
+	if (!lx_scope_reaches_futex(f))
+		return any_operation(f);
 	lx_scope_begin_futex(f);
 	ret = any_operation(f);
 	lx_scope_end_futex();
@@ -228,12 +229,12 @@ long sysc_futex(struct wf_frame *f)
 	uint32_t *addr = (uint32_t *)WF_ARG0(f);
 	uint32_t op = (uint32_t)WF_ARG1(f) & ~(uint32_t)FUTEX_CLOCK_REALTIME;
 
-	if (WF_UNLIKELY(wf_self()->scopes != NULL) && lx_scope_reaches_futex(f))
-		return reached_operation(f);
+	if (WF_UNLIKELY(wf_self()->scopes != NULL))
+		return scoped_operation(f);
 	if (lx_futex_check_address(addr) < 0)
 		return any_operation(f);
 	if (WF_ARG1(f) == FUTEX_WAKE_PRIVATE && !wf_load_relaxed(&lx.has_vm_child))
-		return (long)lx_futex_wake(addr, wake_count((uint32_t)WF_ARG2(f)), ~0u);
+		return lx_futex_wake(addr, wake_count((uint32_t)WF_ARG2(f)), ~0u);
 	if (!WF_ARG3(f)) {
 		if (op == FUTEX_WAIT_BITSET_PRIVATE)
 			return lx_futex_wait_on(addr, (uint32_t)WF_ARG2(f), (uint32_t)WF_ARG5(f),

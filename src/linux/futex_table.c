@@ -56,12 +56,23 @@ static WF_NOINLINE void make_ready(size_t group)
  * Two neighbouring digits of the product: nobody who does not know the key can choose addresses for one bucket, and of
  * addresses at regular distances, the usual ones, the first alone would spread them badly with one key in a few thousand.
  */
-struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr)
+WF_INLINE uint64_t index_of(const uint32_t *addr)
 {
 	unsigned __int128 h = (unsigned __int128)(uintptr_t)addr * hash_key;
-	uint64_t i = ((uint64_t)h >> 52) ^ ((uint64_t)(h >> 64) & (BUCKETS - 1));
 
-	if (WF_UNLIKELY(!(wf_load_acquire(&ready_groups) >> i / LX_FUTEX_GROUP_BUCKETS & 1)))
+	return ((uint64_t)h >> 52) ^ ((uint64_t)(h >> 64) & (BUCKETS - 1));
+}
+
+WF_INLINE bool is_ready(uint64_t index)
+{
+	return WF_LIKELY(wf_load_acquire(&ready_groups) >> index / LX_FUTEX_GROUP_BUCKETS & 1);
+}
+
+struct lx_futex_bucket *lx_futex_bucket_of(const uint32_t *addr)
+{
+	uint64_t i = index_of(addr);
+
+	if (!is_ready(i))
 		make_ready(i / LX_FUTEX_GROUP_BUCKETS);
 	return &buckets[i];
 }
@@ -166,11 +177,21 @@ uint32_t lx_futex_wake_in(struct lx_futex_bucket *b, const uint32_t *addr, uint3
 	return woken;
 }
 
-uint32_t lx_futex_wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
+/* Apart, as the next one: what each lock goes through saves no registers for what a page of the table needs once. */
+static WF_NOINLINE long first_wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
 {
-	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
+	(void)lx_futex_bucket_of(addr);
+	return lx_futex_wake(addr, n, bitset);
+}
+
+long lx_futex_wake(const uint32_t *addr, uint32_t n, uint32_t bitset)
+{
+	uint64_t i = index_of(addr);
+	struct lx_futex_bucket *b = &buckets[i];
 	uint32_t woken;
 
+	if (!is_ready(i))
+		return first_wake(addr, n, bitset);
 	wf_spin_lock(&b->lock);
 	woken = lx_futex_wake_in(b, addr, n, bitset);
 	lx_futex_unlock_after_wake(b);
@@ -233,15 +254,25 @@ void lx_futex_enqueue(struct lx_futex_bucket *b, struct lx_futex_wait *w, uint32
 	lx_futex_insert(b, w);
 }
 
+static WF_NOINLINE long first_wait(uint32_t *addr, uint32_t expected, uint32_t bitset,
+				   int64_t deadline)
+{
+	(void)lx_futex_bucket_of(addr);
+	return lx_futex_wait_on(addr, expected, bitset, deadline);
+}
+
 long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
-	struct lx_futex_bucket *b = lx_futex_bucket_of(addr);
+	uint64_t i = index_of(addr);
+	struct lx_futex_bucket *b = &buckets[i];
 	bool is_lock = expected == LOCK_CONTENDED;
 	const uint32_t flags = lx_scope_in_futex(self) ? WF_INTR | WF_REACHED : WF_INTR;
 
 	if (!bitset)
 		return -EINVAL;
+	if (!is_ready(i))
+		return first_wait(addr, expected, bitset, deadline);
 	for (;;) {
 		uint32_t value = 0;
 		enum wf_reason reason;

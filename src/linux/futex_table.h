@@ -37,7 +37,7 @@ bool lx_futex_withdraw(struct lx_futex_wait *w);
 /* Under the bucket's lock. Returns the number of threads woken, n at most. */
 uint32_t lx_futex_wake_in(struct lx_futex_bucket *b, const uint32_t *addr, uint32_t n,
 			  uint32_t bitset);
-uint32_t lx_futex_wake(const uint32_t *addr, uint32_t n, uint32_t bitset);
+long lx_futex_wake(const uint32_t *addr, uint32_t n, uint32_t bitset);
 /* FUTEX_WAIT_BITSET and FUTEX_CMP_REQUEUE (expected NULL: no comparison) on private words. */
 WF_PARKS long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset,
 			       int64_t deadline);

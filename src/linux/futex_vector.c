@@ -194,7 +194,7 @@ long sysc_futex_wake(struct wf_frame *f)
 	if (ret < 0 || !nr)
 		return ret;
 	nr = (int32_t)nr < 0 ? 1 : nr; /* as by the kernel, which counts before it compares */
-	ret = (long)lx_futex_wake(addr, nr, (uint32_t)WF_ARG1(f));
+	ret = lx_futex_wake(addr, nr, (uint32_t)WF_ARG1(f));
 	if (is_private(flags) || (uint32_t)ret == nr)
 		return ret;
 	more = sys4(__NR_futex_wake, addr, WF_ARG1(f), nr - (uint32_t)ret, flags);

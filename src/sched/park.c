@@ -290,6 +290,13 @@ static void yield_to_kernel(struct wf_worker *w, bool is_alone)
 	(void)sys0(__NR_sched_yield);
 }
 
+/* Apart, so that a yield nobody records saves no registers for it. */
+static WF_NOINLINE void leave_recorded(struct wf_kthread *k, enum wf_prev_action action)
+{
+	WF_TRACE(k, WF_EV_YIELD, 0, 0);
+	wf_worker_switch_away(action);
+}
+
 static void let_others_run(enum wf_prev_action action)
 {
 	struct wf_kthread *k = wf_own_kthread();
@@ -313,8 +320,12 @@ static void let_others_run(enum wf_prev_action action)
 	/* A yield is the thread's own wish, and need keep nobody waiting: it only goes on when a slice begins. */
 	if ((action != WF_PREV_YIELD || k->cur->slice_left <= 0) && wf_worker_keeps(w, k->cur))
 		return;
-	WF_TRACE(k, WF_EV_YIELD, 0, 0);
-	wf_worker_switch_away(action == WF_PREV_GAVE_WAY ? wf_balance_leave(k, action) : action);
+	if (action == WF_PREV_GAVE_WAY)
+		action = wf_balance_leave(k, action);
+	if (WF_UNLIKELY(wf_load_hint(&wf_trace.wanted)))
+		leave_recorded(k, action);
+	else
+		wf_worker_switch_away(action);
 }
 
 void wf_yield(void)

@@ -32,8 +32,10 @@ bool wf_rt_poll(int64_t timeout_ns)
 	k->count.polls++;
 	woken = wf_rt.io->poll(timeout_ns);
 	if (w) {
-		w->poll_paced_at = wf_cpu_cycles();
-		wf_store_hint(&w->polled_at, w->poll_paced_at);
+		uint64_t now = wf_cpu_cycles();
+
+		w->poll_due = now + wf_span_cycles(WF_SPAN_POLL);
+		wf_store_hint(&w->polled_at, now);
 	}
 	return woken;
 }

@@ -251,9 +251,8 @@ struct wf_thread *wf_worker_pick(struct wf_worker *w)
 	bool new_slice;
 
 	wf_store_hint(&w->picks, w->picks + 1);
-	if (w->picks % POLL_EVERY_PICKS == 0 ||
-	    w->turn_began > w->poll_paced_at + wf_span_cycles(WF_SPAN_POLL)) {
-		w->poll_paced_at = w->turn_began;
+	if (w->picks % POLL_EVERY_PICKS == 0 || w->turn_began > w->poll_due) {
+		w->poll_due = w->turn_began + wf_span_cycles(WF_SPAN_POLL);
 		/* The kernel takes the processor from a real-time thread for none of its priority: one in a call, a child. */
 		if (WF_UNLIKELY(wf_rt.is_realtime))
 			(void)sys0(__NR_sched_yield);
@@ -337,19 +336,18 @@ void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough)
  */
 static bool is_alone(const struct wf_worker *w)
 {
-	uint32_t nr = wf_runq_nr(&w->rq);
-
-	return nr <= (w->rq.handoff != NULL) || (nr == 1 && w->newborn_in == w->picks);
+	return wf_runq_nr(&w->rq) <=
+	       (uint32_t)((w->rq.handoff != NULL) | (w->newborn_in == w->picks));
 }
 
-static void leave(struct wf_kthread *k, enum wf_prev_action action, bool was_alone)
+static void leave(struct wf_kthread *k, enum wf_prev_action action, bool goes_by_ticks)
 {
 	struct wf_thread *self = k->cur;
 	struct wf_worker *w = k->worker;
 
 	self->tls = k->tls = wf_cpu_tls(); /* a program may write it without a call */
 	if (w)
-		wf_worker_charge(k, w, was_alone || action == WF_PREV_YIELD);
+		wf_worker_charge(k, w, goes_by_ticks);
 	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
 		wf_account_leave(k, self);
 	k->prev = self;
@@ -388,14 +386,14 @@ void wf_worker_switch_away(enum wf_prev_action action)
 	struct wf_kthread *k = wf_own_kthread();
 	struct wf_worker *w = k->worker;
 	struct wf_thread *self = k->cur;
-	bool was_alone = w && is_alone(w);
+	bool goes_by_ticks = w && (action == WF_PREV_YIELD || is_alone(w));
 	struct wf_thread *t = w ? wf_worker_pick(w) : NULL;
 
 	if (!t && (action == WF_PREV_YIELD || action == WF_PREV_GAVE_WAY))
 		return;
 	if (t && action == WF_PREV_PARK && !w->rq.is_private)
 		wf_direct_see_to_poller();
-	leave(k, action, was_alone);
+	leave(k, action, goes_by_ticks);
 	if (WF_UNLIKELY(self->keeps_vectors))
 		switch_with_vectors(k, self, t);
 	else
@@ -404,10 +402,10 @@ void wf_worker_switch_away(enum wf_prev_action action)
 
 void wf_worker_switch_last(struct wf_kthread *k, enum wf_prev_action action)
 {
-	bool was_alone = k->worker && is_alone(k->worker);
+	bool goes_by_ticks = k->worker && is_alone(k->worker);
 	struct wf_thread *t = k->worker ? wf_worker_pick(k->worker) : NULL;
 
-	leave(k, action, was_alone);
+	leave(k, action, goes_by_ticks);
 	if (t) {
 		prepare_to_run(k, t);
 		wf_arch_switch_last(t->sp);

@@ -62,9 +62,10 @@ struct wf_worker {
 	uint16_t direct_pause;   /* (w) waits until a direct one is tried again; see direct.c */
 	uint16_t direct_trouble; /* (w) how long the next pause is */
 	uint64_t polled_at;      /* (a) cycles, a hint: when a poll ended */
-	uint64_t poll_paced_at;  /* (w) cycles: the same, or when there was nothing to poll for */
-	uint64_t found_in;       /* (w) turn_began of the turn in which data was found last */
-	uint8_t search_pays;     /* (w) a habit */
+	uint64_t
+		poll_due; /* (w) cycles: a turn that begins later looks whether there is something to poll for */
+	uint64_t found_in;   /* (w) turn_began of the turn in which data was found last */
+	uint8_t search_pays; /* (w) a habit */
 	uint8_t peers_here; /* (a) a habit, a hint: as wf_thread.peer_here, of all its threads; see peer.h */
 	int64_t slice_began; /* (w) coarse clock */
 	int64_t awake_ns,

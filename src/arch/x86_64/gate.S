@@ -115,11 +115,8 @@ LABEL(wf_arch_poison_wide)	/* the processor has AVX-512: destroy zmm0-31 as well
 	movq	%r12, %rdi
 	call	wf_linux_enter
 	movq	%rax, WF_FRAME_RAX(%r12)
-	leaq	WF_RESTART_LAST(%rax), %rcx
-	cmpq	$WF_RESTART_LAST - WF_RESTART_FIRST, %rcx
-	jbe	.Linterrupted
-	cmpq	$-WF_EINTR, %rax
-	je	.Linterrupted
+	cmpq	$-WF_RESTART_LAST, %rax
+	jae	.Lfailed
 	movq	%r12, %rsp
 	.endm
 
@@ -214,9 +211,18 @@ LABEL(wf_arch_gate_exit_last)
 LABEL(wf_arch_gate_exit_end)
 	.cfi_endproc
 
-.Linterrupted:
+	/* rax: an error of the program's, or one that says how an interrupted call goes on. */
+.Lfailed:
 	.cfi_startproc
 	CFI_IN_FRAME %r12
+	leaq	WF_RESTART_LAST(%rax), %rcx
+	cmpq	$WF_RESTART_LAST - WF_RESTART_FIRST, %rcx
+	jbe	.Linterrupted
+	cmpq	$-WF_EINTR, %rax
+	je	.Linterrupted
+	movq	%r12, %rsp
+	jmp	wf_arch_gate_exit_begin
+.Linterrupted:
 	movq	%r12, %rdi
 	call	wf_linux_interrupted
 	movq	%r12, %rsp
