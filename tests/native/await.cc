@@ -148,8 +148,8 @@ TEST(both_operators_are_found)
 
 TEST(no_scope_ends_it)
 {
+	std::jthread by; /* joined outside of the scope, which would end that */
 	weft::scope s(weft::deadline(WEFT_NOW), "over");
-	std::jthread by;
 
 	CHECK_EQ(weft::await(elsewhere<int>{ 8, by }), 8);
 }
