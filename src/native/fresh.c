@@ -12,6 +12,7 @@
 #include "native/fresh.h"
 #include "gate/modules.h"
 #include "native/glibc.h"
+#include "native/join.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -283,7 +284,7 @@ static WF_FACE_CODE void learn(void)
 	    dlsym(RTLD_DEFAULT, "__asan_init"))
 		return;
 	if (pthread_create(&t, NULL, probe, NULL) == 0)
-		(void)pthread_join(t, NULL);
+		wf_join_surely(t);
 }
 
 void wf_fresh_learn(void)

@@ -4,6 +4,7 @@
 #include "mem/slab.h"
 #include "native/fresh.h"
 #include "native/glibc.h"
+#include "native/join.h"
 #include "native/misuse.h"
 #include "native/own.h"
 #include "native/picture.h"
@@ -287,7 +288,7 @@ static WF_FACE_CODE int wait_for_start(uint32_t *word, pthread_t thread)
 		if (sleep_on(word, 0, WEFT_NEVER) != 0)
 			(void)sched_yield();
 	if (started > 1)
-		(void)pthread_join(thread, NULL);
+		wf_join_surely(thread);
 	return 1 - (int)started;
 }
 
@@ -405,41 +406,6 @@ WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_o
 
 /* --- join --- */
 
-/* ThreadSanitizer knows of no join by the monotonic clock, and would take the next thread there for the same. */
-static WF_FACE_CODE int join_watched(pthread_t thread, weft_time until)
-{
-	int error;
-
-	do {
-		const weft_time left = WF_MAX(until - weft_now(), 0);
-		struct timespec ts;
-
-		(void)clock_gettime(CLOCK_REALTIME, &ts);
-		ts.tv_nsec += left % WF_SEC;
-		ts.tv_sec += left / WF_SEC + ts.tv_nsec / WF_SEC;
-		ts.tv_nsec %= WF_SEC;
-		error = pthread_timedjoin_np(thread, NULL, &ts);
-	} while (error == ETIMEDOUT && weft_now() < until);
-	return error;
-}
-
-/* Libc's work at the end of a thread may take its time, too: destructors are the program's. */
-static WF_FACE_CODE int wait_for_libc(pthread_t thread, weft_time until)
-{
-	const struct timespec ts = { until / WF_SEC, until % WF_SEC };
-	int error, state;
-
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	if (until == WEFT_NEVER)
-		error = pthread_join(thread, NULL);
-	else if (wf_watched_by_threads)
-		error = join_watched(thread, until);
-	else
-		error = pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts);
-	(void)pthread_setcancelstate(state, NULL);
-	return -error;
-}
-
 /* Of a thread that is not weft's, and in native mode: on the state itself. */
 static WF_FACE_CODE int wait_for_state(struct wf_thread *self, struct weft_thread *t,
 				       struct wf_shell_join *join, weft_time until)
@@ -469,7 +435,7 @@ static WF_FACE_CODE int wait_for_end(struct wf_thread *self, struct weft_thread 
 		join->is_claimed = true;
 		t->joiner = join->joiner;
 	}
-	return state == WF_USE_ENDED ? wait_for_libc(wf_load_relaxed(&t->thread), until) : 0;
+	return state == WF_USE_ENDED ? wf_join(self, wf_load_relaxed(&t->thread), until) : 0;
 }
 
 static WF_FACE_CODE void give_back(struct wf_thread *self, struct weft_thread *t)

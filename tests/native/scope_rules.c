@@ -500,6 +500,54 @@ TEST(a_join_ends_each_time_and_the_thread_can_be_joined_later)
 	CHECK_EQ(result, 7);
 }
 
+static weft_event in_destructor, destructor_may_end;
+
+static void waits_for_the_end(void *value)
+{
+	weft_event_set(value);
+	while (weft_event_wait(&destructor_may_end, WEFT_NEVER) != 0)
+		;
+}
+
+static int leaves_a_value(void *key)
+{
+	CHECK_EQ(pthread_setspecific(*(pthread_key_t *)key, &in_destructor), 0);
+	return 8;
+}
+
+/* Its function has returned, and what is left is libc's join, which a scope ends once. */
+TEST(a_join_ends_each_time_too_while_destructors_run)
+{
+	pthread_key_t key;
+	int result = 0;
+	weft_thread *t;
+	weft_scope s;
+
+	CHECK_EQ(pthread_key_create(&key, waits_for_the_end), 0);
+	CHECK_EQ(weft_thread_spawn(leaves_a_value, &key, NULL, &t), 0);
+	CHECK_EQ(weft_event_wait(&in_destructor, WEFT_NEVER), 0);
+	weft_scope_open(&s, weft_now() + WEFT_MS, "deadline");
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), -ETIMEDOUT);
+	CHECK_EQ(weft_scope_close(&s), -ETIMEDOUT);
+	weft_scope_open(&s, WEFT_NEVER, "cancelled");
+	weft_scope_cancel(&s);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), -ECANCELED);
+	CHECK_EQ(weft_thread_join(t, &result, weft_now() + WEFT_MS), -ECANCELED);
+	CHECK_EQ(weft_scope_close(&s), -ECANCELED);
+	CHECK_EQ(weft_thread_join(t, &result, weft_now() + WEFT_MS), -ETIMEDOUT);
+	weft_event_set(&destructor_may_end);
+	weft_scope_open(&s, WEFT_NEVER, "cancelled");
+	weft_scope_cancel(&s);
+	/* What needs no wait is done; until then each call is one that ends. */
+	while (weft_thread_join(t, &result, WEFT_NEVER) != 0)
+		CHECK_EQ(sched_yield(), 0);
+	CHECK_EQ(weft_scope_close(&s), -ECANCELED);
+	CHECK_EQ(result, 8);
+	CHECK_EQ(pthread_key_delete(key), 0);
+}
+
 /* Yields in a scope, and in two, and sees what is around the one that resumes it. */
 static void *yields_in_scopes(void *first)
 {
