@@ -3,7 +3,7 @@
  * A description of a runtime that does not exist, with all fields that `weft dump` asks for: each structure's fields lie
  * one behind the other.
  *
- * Used by: evil.c, fuzz_layout.c, which then damage it.
+ * Used by: evil.c, fuzz_target.c, which then damage it.
  */
 #ifndef WEFT_TESTS_FAKE_LAYOUT_H
 #define WEFT_TESTS_FAKE_LAYOUT_H
