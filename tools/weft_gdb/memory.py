@@ -19,6 +19,10 @@ def read(address, nr):
     return bytes(gdb.selected_inferior().read_memory(address & 0xffffffffffffffff, nr))
 
 
+def word(address):
+    return int.from_bytes(read(address, 8), "little")
+
+
 def clean(name):
     """Without what a terminal would obey: names are the program's, and may be anything."""
     return "".join(c if c.isprintable() else "?" for c in name)

@@ -6,7 +6,7 @@ import time
 import gdb
 
 from .description import find_description
-from .memory import Clock, LIMIT_S, read, text
+from .memory import Clock, LIMIT_S, read, text, word
 
 MAGIC = b"weftview"
 VERSION = 3
@@ -99,17 +99,17 @@ class Runtime:
         rt = self.roots["wf_runtime"]
         at = self.field(rt, "wf_runtime.kthreads")
         nr = self.field(rt, "wf_runtime.nr_kthreads")
-        return [int.from_bytes(read(at + i * 8, 8), "little") for i in range(min(nr, MAX_ROWS))]
+        return [word(at + i * 8) for i in range(min(nr, MAX_ROWS))]
 
     def tasks(self):
         """Of each thread that has or runs some: (how many wait for somebody who calls them, whose task it is at or 0)."""
         found, seen = {}, set()
         root = self.roots.get("wf_tasks")
-        at = int.from_bytes(read(root, 8), "little") if root and "wf_tasks.runs_of" in self.fields else 0
+        at = word(root) if root and "wf_tasks.runs_of" in self.fields else 0
         while at and at not in seen and len(seen) < MAX_SLOTS:
             seen.add(at)
             try:
-                top, bottom = (int.from_bytes(read(self.field(at, "wf_tasks." + end), 8), "little") for end in ("top", "bottom"))
+                top, bottom = (word(self.field(at, "wf_tasks." + end)) for end in ("top", "bottom"))
                 waiting = bottom - top if 0 <= bottom - top < 1 << 30 else 0
                 found[self.field(at, "wf_tasks.tid")] = waiting, self.field(at, "wf_tasks.runs_of")
                 at = self.field(at, "wf_tasks.next")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stacks: gdb is made to show a thread that is on no CPU, as the caller of its current frame."""
+import contextlib
+
 import gdb
 import gdb.unwinder
 
@@ -63,26 +65,36 @@ def select_kernel_thread(tid):
     raise gdb.GdbError(f"gdb does not know kernel thread {tid}")
 
 
-def frames_of(thread):
-    """(frame, number) of a thread, and gdb's view restored afterwards."""
+def first_frame(thread):
+    """The innermost frame of a thread; gdb's view is that thread's from then on."""
+    if thread.kernel_tid:
+        unwinder.choose(None)
+        select_kernel_thread(thread.kernel_tid)
+        return gdb.newest_frame()
+    unwinder.choose(thread.registers())
+    return gdb.newest_frame().older()
+
+
+@contextlib.contextmanager
+def view_kept():
+    """gdb's view is afterwards what it was before."""
     before, chosen = gdb.selected_thread(), unwinder.registers
     try:
-        if thread.kernel_tid:
-            unwinder.choose(None)
-            select_kernel_thread(thread.kernel_tid)
-            frame = gdb.newest_frame()
-        else:
-            unwinder.choose(thread.registers())
-            frame = gdb.newest_frame().older()
-        number = 0
-        while frame and frame.is_valid() and number < MAX_FRAMES:
-            yield frame, number
-            number += 1
-            frame = frame.older()
+        yield
     finally:
         unwinder.choose(chosen)
         if before and before.is_valid():
             before.switch()
+
+
+def frames_of(thread):
+    """(frame, number) of a thread."""
+    with view_kept():
+        frame, number = first_frame(thread), 0
+        while frame and frame.is_valid() and number < MAX_FRAMES:
+            yield frame, number
+            number += 1
+            frame = frame.older()
 
 
 def print_stack(thread):
@@ -97,24 +109,16 @@ def print_stack(thread):
         print(line)
 
 
-def go_to(t):
+def go_to(thread):
     """True: its stack begins at gdb's frame 1."""
-    if t.kernel_tid:
-        unwinder.choose(None)
-        select_kernel_thread(t.kernel_tid)
-        return False
-    unwinder.choose(t.registers())
-    gdb.newest_frame().older().select()
-    return True
+    frame = first_frame(thread)
+    if not thread.kernel_tid:
+        frame.select()
+    return not thread.kernel_tid
 
 
-def run_in(t, command):
-    """A command of gdb's in the view of that thread; gdb's own view afterwards."""
-    before, chosen = gdb.selected_thread(), unwinder.registers
-    try:
-        go_to(t)
+def run_in(thread, command):
+    """A command of gdb's in the view of that thread."""
+    with view_kept():
+        go_to(thread)
         gdb.execute(command)
-    finally:
-        unwinder.choose(chosen)
-        if before and before.is_valid():
-            before.switch()
