@@ -403,9 +403,10 @@ class Cores(ObsTest):
         dump = json.loads(self.dump("--json", v.pid))
         waits = [t for t in dump["threads"] if t["name"] == "mutex"][0]
         text = self.gdb("weft threads", "echo ---\n", "weft threads MuTeX held", "echo ---\n", "weft locks", "echo ---\n",
-                        f"weft thread {waits['tid']} bt", "echo ---\n", f"weft thread {waits['tid']} up", "echo ---\n", "bt 1",
+                        f"weft thread {waits['tid']} bt", "echo ---\n", "thread", "bt", "echo ---\n", f"weft thread {waits['tid']} up",
+                        "echo ---\n", "thread", "bt", "echo ---\n", "weft apply all bt", "echo ---\n", "thread", "bt", "echo ---\n",
                         "detach", target=["-p", str(v.pid)])
-        threads, some, locks, stack, frame, own = text.split("---\n")
+        threads, some, locks, stack, own, frame, after_one, _, after_all, _ = text.split("---\n")
         self.assertEqual(threads.count(" switches, "), len(dump["threads"]))
         line = [line for line in some.splitlines() if str(waits["tid"]) in line][0]
         self.assertRegex(line, rf'parked, waits for futex 0x[0-9a-f]+: mutex held by thread {v.pid} "\w+", for [\d.]+ s; \d')
@@ -415,6 +416,8 @@ class Cores(ObsTest):
         self.assertIn(" in waits_for_mutex", stack)
         self.assertIn("#2 ", frame)
         self.assertNotIn("waits_for_mutex", own)
+        self.assertIn("#0 ", own)
+        self.assertEqual((after_one, after_all), (own, own))
         self.assert_goes_on(v)
 
     def test_a_core_by_gdb_works_too(self):
