@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The test has been told to run with threads of the kernel. */
 static inline bool is_native_run(void)
@@ -13,6 +14,14 @@ static inline bool is_native_run(void)
 	const char *weft = getenv("WEFT");
 
 	return weft && strcmp(weft, "0") == 0;
+}
+
+/* Workers but the one: somebody may take a task over. */
+static inline bool has_others(void)
+{
+	const char *workers = getenv("WEFT_WORKERS");
+
+	return workers ? strcmp(workers, "1") != 0 : sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
 /* Limits of the emulator of a processor, under which meson runs the programs of another family. */
