@@ -43,7 +43,7 @@ static WF_FACE_CODE int join_until(pthread_t thread, weft_time until)
 	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts);
 }
 
-/* What libc does at the end of a thread may take its time: destructors are the program's. */
+/* Libc's work at the end of a thread may take its time: destructors are the program's. */
 int wf_join(const struct wf_thread *self, pthread_t thread, weft_time until)
 {
 	const bool looks = !self && wf_scopes_peek()->top;

@@ -540,7 +540,7 @@ TEST(a_join_ends_each_time_too_while_destructors_run)
 	weft_event_set(&destructor_may_end);
 	weft_scope_open(&s, WEFT_NEVER, "cancelled");
 	weft_scope_cancel(&s);
-	/* What needs no wait is done; until then each call is one that ends. */
+	/* A join that need not wait is done; until then each call ends. */
 	while (weft_thread_join(t, &result, WEFT_NEVER) != 0)
 		CHECK_EQ(sched_yield(), 0);
 	CHECK_EQ(weft_scope_close(&s), -ECANCELED);

@@ -93,7 +93,7 @@ TEST(a_cancel_of_a_group_reaches_the_tasks_of_its_threads)
 	CHECK_EQ(p.errors[1], -ECANCELED);
 }
 
-/* What is cancelled first is out of the task's sight. */
+/* The scope that is cancelled first is out of the task's sight. */
 static void check_shield(bool is_inner)
 {
 	struct patience p = { 0 };
