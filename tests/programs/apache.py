@@ -101,10 +101,15 @@ def run_script(port, i):
     conn.close()
 
 
+# A child of the event MPM that ends has closed its poll set, and a worker may still come to keep its connection there.
+# Apache says so natively, too, once in some hundred restarts: more seldom than a case asks it again.
+ENDING = "apr_pollset_add failure for keep alive"
+
+
 def ends_clean(c, server, number=signal.SIGTERM, limit_s=12):
     server.become_idle()
     c.same("exit status", server.stop(number, limit_s))
-    c.log_is_clean("log", log(c))
+    c.log_is_clean("log", "\n".join(line for line in log(c).splitlines() if ENDING not in line))
     c.log_is_clean("stderr", server.err)
     c.check(not (c.home / "apache.pid").exists(), "the pid file is still there")
 
