@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Fibers: further stacks of a thread; see weft/fiber.h for the rules and native/fiber.h for the states.
+ * Fibers: further stacks of a thread; see weft/fiber.h for the rules and sched/fibers.h for the states.
  *
  * All of it is the program's code, and nothing here knows of the scheduler: a fiber is a stack and the registers on it, and the
  * thread is what is preempted, parked and moved. The one that leaves does everything for the one that goes on, and goes there as the
@@ -182,6 +182,7 @@ WF_FACE_CODE static void leave_home(void *arg)
 	struct wf_fiber_home *home = arg;
 
 	mine = NULL;
+	wf_fiberbook_close(home->book);
 	wf_stackpool_done(&home->pool);
 	wf_store_release(&home->id, 0ull);
 	home->next = wf_load_relaxed(&unused);
@@ -191,8 +192,11 @@ WF_FACE_CODE static void leave_home(void *arg)
 
 WF_FACE_CODE static void begin_in_child(void)
 {
-	if (mine)
-		mine->tid = (int)syscall(__NR_gettid);
+	wf_fiberbook_forget_others(mine ? mine->book : NULL);
+	if (!mine)
+		return;
+	mine->tid = (int)syscall(__NR_gettid);
+	wf_fiberbook_open(mine->book, mine->id, mine->tid);
 }
 
 WF_FACE_CODE static void begin(void)
@@ -267,18 +271,33 @@ WF_FACE_CODE static void watch_own_stack(struct wf_fiber_home *home)
 	wf_watched_adopt(&home->own.watched, low, bytes);
 }
 
+WF_FACE_CODE static struct wf_fiber_home *make_home_and_book(void)
+{
+	struct wf_fiber_home *home = malloc(sizeof(*home));
+
+	if (home)
+		home->book = wf_fiberbook_new(&home->own);
+	if (home && !home->book) {
+		free(home);
+		return NULL;
+	}
+	return home;
+}
+
 /* This thread's; NULL: no memory. */
 WF_NOINLINE WF_FACE_CODE static struct wf_fiber_home *make_home(void)
 {
 	struct wf_fiber_home *home;
+	struct wf_fiberbook *book;
 
 	(void)pthread_once(&once, begin);
 	home = has_key ? take_unused() : NULL;
 	if (has_key && !home)
-		home = malloc(sizeof(*home));
+		home = make_home_and_book();
 	if (!home)
 		return NULL;
-	*home = (struct wf_fiber_home){ .current = &home->own, .cxx = find_cxx() };
+	book = home->book;
+	*home = (struct wf_fiber_home){ .current = &home->own, .cxx = find_cxx(), .book = book };
 	home->own.state = WF_FIBER_RUNNING;
 	home->own.home = home;
 	home->own.home_id = wf_fetch_add(&last_id, 1ull) + 1;
@@ -288,6 +307,7 @@ WF_NOINLINE WF_FACE_CODE static struct wf_fiber_home *make_home(void)
 	if (wf_watched_is_any())
 		watch_own_stack(home);
 	wf_store_release(&home->id, home->own.home_id);
+	wf_fiberbook_open(book, home->own.home_id, home->tid);
 	mine = home;
 	if (pthread_setspecific(at_thread_end, home) != 0) {
 		leave_home(home);
@@ -499,6 +519,7 @@ WF_FACE weft_fiber *weft_fiber_new(void *(*fn)(void *first), const struct weft_f
 	if (f) {
 		f->fn = fn;
 		f->name = o.name;
+		f->place = wf_fiberbook_enter(home->book, f);
 	}
 	errno = kept;
 	return f;
@@ -519,6 +540,7 @@ WF_FACE void weft_fiber_free(weft_fiber *f)
 			refuse("free", f, "a fiber has resumed it, and waits for it");
 	}
 	wf_watched_done(&f->watched);
+	wf_fiberbook_leave(mine == f->home ? mine->book : NULL, f->place);
 	wf_stackpool_put(mine ? &mine->pool : NULL, f->class, f->low);
 	errno = kept;
 }

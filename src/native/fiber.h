@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A fiber, and what a thread has that uses them; see fiber.c.
+ * A fiber, and what a thread has that uses them; see fiber.c. sched/fibers.h has the states.
  */
 #ifndef WF_NATIVE_FIBER_H
 #define WF_NATIVE_FIBER_H
 
+#include "native/fiberbook.h"
 #include "native/scope.h"
 #include "native/stackpool.h"
 #include "native/watched.h"
@@ -12,28 +13,6 @@
 
 #include <pthread.h>
 #include <stddef.h>
-
-/*
- *   -           -> NEW          weft_fiber_new()
- *   NEW         -> RUNNING      resume, transfer
- *   RUNNING     -> RESUMES      it resumes another, and waits for that one
- *   RESUMES     -> RUNNING      that one yields, or returns
- *   RUNNING     -> YIELDED      yield: to the one that has resumed it
- *   YIELDED     -> RUNNING      resume
- *   RUNNING     -> TRANSFERRED  it transfers to another
- *   TRANSFERRED -> RUNNING      transfer; or its thread has nothing else to go on with, see next_after()
- *   RUNNING     -> DONE         its first function returns
- *
- * All by the thread that made it, on which exactly one is RUNNING. A thread's own stack is the fiber that is there first.
- */
-enum wf_fiber_state {
-	WF_FIBER_NEW,
-	WF_FIBER_RUNNING,
-	WF_FIBER_RESUMES,
-	WF_FIBER_YIELDED,
-	WF_FIBER_TRANSFERRED,
-	WF_FIBER_DONE,
-};
 
 /* The C++ runtime's state of a thread, by the ABI that all compilers follow: exceptions that are being handled. */
 struct wf_fiber_cxx {
@@ -60,10 +39,24 @@ struct weft_fiber {
 	const char *name;
 	struct wf_watched watched;
 	struct wf_scope_chain scopes;
+	uintptr_t *place; /* in home->book, or NULL */
 };
 
 _Static_assert(offsetof(struct weft_fiber, sp) == WF_FIBER_SP, "fiber.S relies on it");
 _Static_assert(offsetof(struct weft_fiber, parent) == WF_FIBER_PARENT, "fiber.S relies on it");
+#define WF_FIBER_SHOWS(member)                                                                     \
+	_Static_assert(offsetof(struct weft_fiber, member) ==                                      \
+				       offsetof(struct wf_fiber_shown, member) &&                  \
+			       sizeof(((struct weft_fiber *)0)->member) ==                         \
+				       sizeof(((struct wf_fiber_shown *)0)->member),               \
+		       "dumps rely on it")
+WF_FIBER_SHOWS(sp);
+WF_FIBER_SHOWS(home_id);
+WF_FIBER_SHOWS(resumer);
+WF_FIBER_SHOWS(resuming);
+WF_FIBER_SHOWS(state);
+WF_FIBER_SHOWS(low);
+WF_FIBER_SHOWS(name);
 
 /* Never given back, so that a fiber whose thread has ended names memory that can be read; used again by threads to come. */
 struct wf_fiber_home {
@@ -77,6 +70,7 @@ struct wf_fiber_home {
 	pthread_t thread;
 	struct wf_stackpool pool;
 	struct wf_fiber_home *next; /* of those that nobody uses */
+	struct wf_fiberbook *book;  /* (c) its fibers, to a dump */
 };
 
 #endif

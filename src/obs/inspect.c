@@ -5,6 +5,7 @@
 #include "obs/inspect.h"
 #include "arch/arch.h"
 #include "linux/abi.h"
+#include "sched/fibers.h"
 #include "sched/group.h"
 #include "sched/runtime.h"
 #include "sched/tasks.h"
@@ -140,6 +141,23 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_tasks, bottom),
 	FIELD(wf_tasks, tid),
 	FIELD(wf_tasks, runs_of),
+	SIZE(wf_fibers),
+	FIELD(wf_fibers, next),
+	FIELD(wf_fibers, page),
+	FIELD(wf_fibers, own),
+	FIELD(wf_fibers, id),
+	FIELD(wf_fibers, tid),
+	SIZE(wf_fibers_page),
+	FIELD(wf_fibers_page, next),
+	FIELD(wf_fibers_page, nr),
+	SIZE(wf_fiber_shown),
+	FIELD(wf_fiber_shown, sp),
+	FIELD(wf_fiber_shown, home_id),
+	FIELD(wf_fiber_shown, resumer),
+	FIELD(wf_fiber_shown, resuming),
+	FIELD(wf_fiber_shown, state),
+	FIELD(wf_fiber_shown, low),
+	FIELD(wf_fiber_shown, name),
 
 	SIZE(wf_trace_ring),
 	FIELD(wf_trace_ring, next),
@@ -226,6 +244,13 @@ static const struct wf_inspect_value values[] = {
 	{ "policy", "any", WF_GROUP_ANY },
 	{ "policy", "each", WF_GROUP_EACH },
 
+	{ "fiber", "new", WF_FIBER_NEW },
+	{ "fiber", "running", WF_FIBER_RUNNING },
+	{ "fiber", "resumes", WF_FIBER_RESUMES },
+	{ "fiber", "yielded", WF_FIBER_YIELDED },
+	{ "fiber", "transferred", WF_FIBER_TRANSFERRED },
+	{ "fiber", "done", WF_FIBER_DONE },
+
 	{ "reason", "event", WF_WAKE_EVENT },
 	{ "reason", "time-out", WF_WAKE_TIMEOUT },
 	{ "reason", "signal", WF_WAKE_INTERRUPTED },
@@ -247,8 +272,9 @@ static const struct wf_inspect_value values[] = {
 _Static_assert(WF_DEAD == 7 && WF_WAIT_NR == 14 && WF_WAKE_NR == 4, "name the new values above");
 
 static const struct wf_inspect_root roots[] = {
-	{ "wf_runtime", &wf_rt },  { "wf_thread_table", &wf_thread_table }, { "lx_process", &lx },
-	{ "wf_trace", &wf_trace }, { "wf_tasks", &wf_tasks_all },
+	{ "wf_runtime", &wf_rt },      { "wf_thread_table", &wf_thread_table },
+	{ "lx_process", &lx },         { "wf_trace", &wf_trace },
+	{ "wf_tasks", &wf_tasks_all }, { "wf_fibers", &wf_fibers_all },
 };
 
 /* Volatile as a whole would say too much: it is constant, but the compiler must not drop it. */

@@ -2,11 +2,13 @@
 /* Scopes: which are over, and what a wait goes by; see scope.h. */
 #include "sched/scope.h"
 #include "sched/clock.h"
+#include "sched/fibers.h"
 #include "sched/runtime.h"
 #include "sched/tasks.h"
 
 struct wf_scopes *wf_scopes_of_main;
 struct wf_tasks *wf_tasks_all;
+struct wf_fibers *wf_fibers_all;
 
 _Static_assert(sizeof(struct wf_scope) == 64, "weft_scope of include/weft/scope.h");
 

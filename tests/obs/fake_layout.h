@@ -111,6 +111,12 @@ static const struct wf_inspect_value fake_values[] = {
 	{ "const", "scope_cancelled", 2 },
 	{ "wait", "group", 8 },
 	{ "policy", "all", 0 },
+	{ "fiber", "new", 0 },
+	{ "fiber", "running", 1 },
+	{ "fiber", "resumes", 2 },
+	{ "fiber", "yielded", 3 },
+	{ "fiber", "transferred", 4 },
+	{ "fiber", "done", 5 },
 };
 #define FAKE_NR_VALUES (sizeof(fake_values) / sizeof(fake_values[0]))
 

@@ -30,6 +30,7 @@ static long nr_traced;        /* targets with events */
 static long nr_looked;        /* targets with threads in a look that stops nobody */
 static long nr_grouped;       /* with all their groups */
 static long nr_tasked;        /* with all their tasks */
+static long nr_fibered;       /* with all their fibers */
 static long nr_shown, nr_cut; /* targets that were not refused, and outputs that lack something */
 
 /* Names of code are the target's as well. */
@@ -196,6 +197,22 @@ static bool tells_of_tasks(const struct wf_groups *g, const struct wf_threads *s
 	return is_right;
 }
 
+/* The same; others' fibers are nobody's. */
+static bool tells_of_fibers(const struct wf_groups *g, const struct wf_threads *s)
+{
+	bool is_right = s->nr_threads > 0 && g->nr_fibers == s->nr_threads;
+
+	for (size_t i = 0; i < s->nr_threads && is_right; i++) {
+		const struct wf_dump_reach *r = &g->reaches[i];
+
+		is_right = r->nr_fibers == 1 && r->nr_fibers_read == 1 && r->own_fiber &&
+			   g->fibers[r->first_fiber].state ==
+				   (uint64_t)(s->threads[i].tid - 100) % 7 &&
+			   strncmp(g->fibers[r->first_fiber].name, "name", 4) == 0;
+	}
+	return is_right;
+}
+
 static bool look(uint64_t reads)
 {
 	struct wf_target_map map = { .start = BASE,
@@ -229,6 +246,7 @@ static bool look(uint64_t reads)
 	v.waits = wf_waits_new(&t, &s, &l, NULL);
 	nr_grouped += groups.nr_groups == NR_GROUPS && groups.nr_scopes;
 	nr_tasked += tells_of_tasks(&groups, &s);
+	nr_fibered += tells_of_fibers(&groups, &s);
 	for (size_t i = 0; i < s.nr_threads && i < 4; i++) {
 		s.threads[i].frames = malloc(sizeof(frames));
 		memcpy(s.threads[i].frames, frames, sizeof(frames));
@@ -281,6 +299,10 @@ static bool look_at_extremes(void)
 		{ whole.groups[0], sizeof(whole.groups[0]) },
 		{ whole.tasks[0], sizeof(whole.tasks[0]) },
 		{ (const char *)whole.places_of_tasks, sizeof(uint64_t) * 4 },
+		{ (const char *)&whole.fibers_all, sizeof(whole.fibers_all) },
+		{ (const char *)whole.fiber_pages[PARKED], sizeof(whole.fiber_pages[PARKED]) },
+		{ whole.fibers[PARKED], whole.rows[FAKE_FIBERS].size },
+		{ whole.fiber[PARKED], whole.rows[FAKE_FIBER].size },
 	};
 
 	for (size_t o = 0; o < sizeof(objects) / sizeof(objects[0]); o++) {
@@ -320,19 +342,26 @@ int main(int argc, char **argv)
 	build_whole();
 	image = whole;
 	if (!look(MANY_READS) || !nr_shown || !nr_traced || !nr_looked || !nr_grouped ||
-	    !nr_tasked) {
+	    !nr_tasked || !nr_fibered) {
 		fprintf(stderr, "the undamaged target is not shown\n");
 		return 1;
 	}
 	build_circles();
-	if (!look(MANY_READS) || nr_grouped != 2 || nr_tasked != 2 || nr_cut) {
+	if (!look(MANY_READS) || nr_grouped != 2 || nr_tasked != 2 || nr_cut || nr_fibered != 1) {
 		fprintf(stderr, "a circle is not shown, or is read for ever\n");
 		return 1;
 	}
 	image = whole; /* of a weft from before there were groups */
 	image.rows[FAKE_GROUP_NR].name[0] = '?';
-	if (!look(MANY_READS) || nr_shown != 3 || nr_grouped != 2 || nr_tasked != 3) {
+	if (!look(MANY_READS) || nr_shown != 3 || nr_grouped != 2 || nr_tasked != 3 ||
+	    nr_fibered != 2) {
 		fprintf(stderr, "a target without groups is not shown\n");
+		return 1;
+	}
+	image = whole; /* before fibers */
+	image.rows[FAKE_FIBER_STATE].name[0] = '?';
+	if (!look(MANY_READS) || nr_shown != 4 || nr_tasked != 4 || nr_fibered != 2) {
+		fprintf(stderr, "a target without fibers is not shown\n");
 		return 1;
 	}
 	if (!until && !look_at_extremes()) {

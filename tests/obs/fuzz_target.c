@@ -109,6 +109,33 @@ static void build_tasks(struct image *i)
 	}
 }
 
+/* Each thread has one fiber, resumed by and resuming that of the next; of its places one is unused, and one another thread's. */
+static void build_fibers(struct image *i)
+{
+	for (uint64_t n = 0; n < NR_THREADS; n++) {
+		uint64_t *places = i->fiber_pages[n] + i->rows[FAKE_FPAGE].size / 8;
+		uint64_t next = at(i->fiber[(n + 1) % NR_THREADS]);
+
+		put(i->fibers[n], FAKE_FIBERS_NEXT, i->fibers_all);
+		put(i->fibers[n], FAKE_FIBERS_PAGE, at(i->fiber_pages[n]));
+		put(i->fibers[n], FAKE_FIBERS_OWN, at(i->stack));
+		put(i->fibers[n], FAKE_FIBERS_ID, n + 1);
+		put(i->fibers[n], FAKE_FIBERS_TID, 100 + n);
+		put(i->fiber_pages[n], FAKE_FPAGE_NR, 4);
+		places[0] = at(places) + 1;
+		places[1] = next;
+		places[3] = at(i->fiber[n]);
+		put(i->fiber[n], FAKE_FIBER_SP, at(i->stack) + 256);
+		put(i->fiber[n], FAKE_FIBER_HOME_ID, n + 1);
+		put(i->fiber[n], FAKE_FIBER_RESUMER, n & 1 ? next : at(i->stack));
+		put(i->fiber[n], FAKE_FIBER_RESUMING, next);
+		put(i->fiber[n], FAKE_FIBER_STATE, n % 7);
+		put(i->fiber[n], FAKE_FIBER_LOW, at(i->stack));
+		put(i->fiber[n], FAKE_FIBER_NAME, at(i->threads) + i->rows[FAKE_LX_NAME].offset);
+		i->fibers_all = at(i->fibers[n]);
+	}
+}
+
 static void build_threads(struct image *i)
 {
 	uint32_t bytes = i->rows[FAKE_THREAD].size;
@@ -147,7 +174,7 @@ void build_whole(void)
 					  .version = WF_INSPECT_VERSION,
 					  .nr_fields = FAKE_NR,
 					  .nr_values = FAKE_NR_VALUES,
-					  .nr_roots = 5,
+					  .nr_roots = 6,
 					  .fields = (const void *)at(i->rows),
 					  .values = (const void *)at(i->values),
 					  .roots = (const void *)at(i->roots) };
@@ -156,6 +183,7 @@ void build_whole(void)
 	i->roots[2] = (struct wf_inspect_root){ "lx_process", (const void *)at(i->process) };
 	i->roots[3] = (struct wf_inspect_root){ "wf_trace", (const void *)at(i->trace) };
 	i->roots[4] = (struct wf_inspect_root){ "wf_tasks", (const void *)at(&i->tasks_all) };
+	i->roots[5] = (struct wf_inspect_root){ "wf_fibers", (const void *)at(&i->fibers_all) };
 	put(i->trace, FAKE_TR_KEEPS, 1);
 	put(i->trace, FAKE_TR_ON, 1);
 	put(i->runtime, FAKE_RT_STARTED, 1);
@@ -192,6 +220,7 @@ void build_whole(void)
 	build_threads(i);
 	build_groups(i);
 	build_tasks(i);
+	build_fibers(i);
 }
 
 void build_circles(void)
@@ -205,6 +234,10 @@ void build_circles(void)
 		fake_put(whole.rows, image.scope[n], FAKE_SCOPE_OUTER, at(whole.scope[n]));
 	/* Not back to the one that the list begins with. */
 	fake_put(whole.rows, image.tasks[0], FAKE_TASKS_NEXT, at(whole.tasks[1]));
+	fake_put(whole.rows, image.fibers[0], FAKE_FIBERS_NEXT, at(whole.fibers[1]));
+	for (int n = 0; n < NR_THREADS; n++)
+		fake_put(whole.rows, image.fiber_pages[n], FAKE_FPAGE_NEXT,
+			 at(whole.fiber_pages[(n + 1) % NR_THREADS]));
 }
 
 const uint64_t extreme[NR_EXTREME] = { 0,

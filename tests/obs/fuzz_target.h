@@ -36,7 +36,7 @@ struct image {
 	struct wf_inspect inspect;
 	struct wf_inspect_field rows[FAKE_NR];
 	struct wf_inspect_value values[FAKE_NR_VALUES];
-	struct wf_inspect_root roots[5];
+	struct wf_inspect_root roots[6];
 	char runtime[256], table[64], process[64], trace[512];
 	uint64_t kthread_list[NR_KTHREADS];
 	char kthreads[NR_KTHREADS][256];
@@ -46,6 +46,8 @@ struct image {
 	char scopes[NR_THREADS][256], scope[NR_THREADS][64], groups[NR_GROUPS][512];
 	uint64_t tasks_all, places_of_tasks[2 * NR_THREADS];
 	char tasks[NR_THREADS][64];
+	uint64_t fibers_all, fiber_pages[NR_THREADS][8];
+	char fibers[NR_THREADS][64], fiber[NR_THREADS][128];
 	char stack[4096];
 };
 

@@ -228,6 +228,8 @@ static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thre
 		printf("    signals blocked: %s\n", mask_text(mask, d->sig_mask));
 	print_signals("    signals pending", d->sig_pending);
 	print_frames(v, d);
+	if (v->groups)
+		wf_print_fibers(v, d);
 }
 
 /* By what is shown: the runtime's own frames may differ among threads that wait in the same way. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reading groups and scopes; see groups.h. */
 #include "target/groups.h"
+#include "target/fibers.h"
 #include "target/tasks.h"
 
 #include <stdlib.h>
@@ -323,7 +324,8 @@ bool wf_groups_read(struct wf_groups *out, const struct wf_layout *l, const stru
 	is_ok = r.words && out->reaches && (!l->has_groups || list_all(&r, only));
 	if (is_ok)
 		read_groups(&r);
-	is_ok = is_ok && read_reaches(&r) && find_owners(&r) && wf_tasks_read(out, l, t, s);
+	is_ok = is_ok && read_reaches(&r) && find_owners(&r) && wf_tasks_read(out, l, t, s) &&
+		wf_fibers_read(out, l, t, s, only);
 	free(r.words);
 	return is_ok;
 }
@@ -333,6 +335,7 @@ void wf_groups_done(struct wf_groups *g)
 	free(g->groups);
 	free(g->reaches);
 	free(g->scopes);
+	free(g->fibers);
 	*g = (struct wf_groups){ 0 };
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Groups and scopes of a snapshot's threads, and the tree that they are.
+ * Groups and scopes of a snapshot's threads, and the tree that they are; tasks and fibers.
  *
  * Used by: dump/. Invariant: wf_groups_read() touches the target, which stands still then, and nothing else here does. Its
  * lists may be circular or lead anywhere: each walk has a bound, and each thread and group stands in the tree once.
@@ -38,6 +38,15 @@ struct wf_dump_reach {
 	unsigned nr_waiting, nr_taken;
 	size_t first_taker, next_taker; /* WF_GROUPS_NONE: none */
 	size_t runs_of; /* the thread whose task this one has taken, or WF_GROUPS_NONE */
+	/* Of its fibers, by fibers.c. */
+	uint64_t own_fiber;                            /* that its own stack is; 0: it has none */
+	size_t first_fiber, nr_fibers_read, nr_fibers; /* nr: with those that were only counted */
+};
+
+struct wf_dump_fiber {
+	char name[WF_GROUPS_NAME_BYTES];
+	uint64_t address, resumer, resuming; /* of fibers; 0: none */
+	unsigned state, rank;                /* rank: they are in this order */
 };
 
 /* A thread, or a group; depth: 0 at the top. */
@@ -54,6 +63,8 @@ struct wf_groups {
 		reaches; /* one of each thread, in the order of the threads; NULL: nothing was read */
 	struct wf_dump_scope *scopes;
 	size_t nr_scopes;
+	struct wf_dump_fiber *fibers;
+	size_t nr_fibers;
 };
 
 /* only: of the thread with that number, and the groups that it is in or has opened; 0: all. False: out of memory. A target that does not tell of groups has none. */

@@ -86,6 +86,8 @@ static void take_root(struct wf_layout *l, const struct wf_inspect_root *r)
 		l->trace = address;
 	else if (strncmp(r->type, "wf_tasks", sizeof(r->type)) == 0)
 		l->tasks = address;
+	else if (strncmp(r->type, "wf_fibers", sizeof(r->type)) == 0)
+		l->fibers = address;
 }
 
 /* Every field inside of its structure, and no structure larger than what is set aside for its copy. */
@@ -117,7 +119,7 @@ static bool take_set(struct wf_layout *l, int first, int end, bool is_there)
 	return is_there;
 }
 
-/* A runtime of before they were there, or one that lies about them, has no groups, or no tasks. */
+/* A runtime of before they were there, or one that lies about them, has no groups, no tasks, or no fibers. */
 static void take_optional(struct wf_layout *l)
 {
 	const struct wf_inspect_field *f = l->field;
@@ -128,8 +130,12 @@ static void take_optional(struct wf_layout *l)
 			  f[WF_L_GROUP_LINK].size >= f[WF_L_SCOPES_GROUPS].size;
 
 	l->has_groups = take_set(l, WF_L_FIRST_OPTIONAL, WF_L_FIRST_OF_TASKS, has_groups);
-	l->has_tasks = take_set(l, WF_L_FIRST_OF_TASKS, WF_L_NR,
+	l->has_tasks = take_set(l, WF_L_FIRST_OF_TASKS, WF_L_FIRST_OF_FIBERS,
 				l->tasks && f[WF_L_TASKS].size <= WF_L_MAX_SMALL);
+	l->has_fibers = take_set(l, WF_L_FIRST_OF_FIBERS, WF_L_NR,
+				 l->fibers && f[WF_L_FIBERS].size <= WF_L_MAX_SMALL &&
+					 f[WF_L_FPAGE].size <= WF_L_MAX_SMALL &&
+					 f[WF_L_FIBER].size <= WF_L_MAX_SMALL);
 }
 
 /* Names are printed: the target does not choose what a terminal does. */

@@ -23,17 +23,19 @@ enum wf_layout_field {
 #define WF_L_MAX_EVENT 256u
 #define WF_L_MAX_SMALL 1024u /* of a scope, the scopes of a thread, a group */
 
-/* The fields from here to before those of tasks are there all, or taken for absent all; and so are those of tasks. */
+/* The fields from here to before those of tasks are there all, or taken for absent all; and so are those of tasks, and those of fibers. */
 #define WF_L_FIRST_OPTIONAL WF_L_T_SCOPES
 #define WF_L_FIRST_OF_TASKS WF_L_TASKS
+#define WF_L_FIRST_OF_FIBERS WF_L_FIBERS
 
 struct wf_layout {
 	struct wf_inspect_field field[WF_L_NR];
 	struct wf_inspect_value *values;
 	uint32_t nr_values;
-	uint64_t runtime, table, process, trace, tasks; /* addresses of the roots */
+	uint64_t runtime, table, process, trace, tasks, fibers; /* addresses of the roots */
 	bool has_groups; /* the optional fields: groups and scopes can be read */
 	bool has_tasks;  /* those of tasks */
+	bool has_fibers; /* those of fibers */
 	/* Values of the enums "state" and "wait" that are asked for with every thread; UINT64_MAX: there is none. */
 	uint64_t running, ready, parking, parked, waits_futex, waits_call;
 };

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reading of fibers; see fibers.h. */
+#include "target/fibers.h"
+
+#include <stdlib.h>
+
+#define MAX_LISTED (1u << 16)   /* threads that have had fibers */
+#define MAX_PLACES (1u << 22)   /* that are looked at, of all threads */
+#define MAX_FIBERS 10000u       /* that are read, of all threads */
+#define MAX_FIBERS_OF_ONE 1000u /* and of one */
+#define MAX_PAGES 1024u         /* of one */
+#define PLACES_AT_ONCE 512u
+
+struct place {
+	int64_t tid;
+	size_t index;
+};
+
+struct reader {
+	const struct wf_layout *l;
+	const struct wf_target *t;
+	struct wf_groups *out;
+	uint64_t places_left;
+	uint64_t order[6]; /* values of states, in the order in which they are shown */
+};
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static unsigned rank_of(const struct reader *r, uint64_t state)
+{
+	unsigned rank = 0;
+
+	while (rank < sizeof(r->order) / sizeof(r->order[0]) && r->order[rank] != state)
+		rank++;
+	return rank;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct wf_dump_fiber *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* False: out of memory. */
+static bool read_fiber(struct reader *r, struct wf_dump_reach *reach, uint64_t address, uint64_t id)
+{
+	struct wf_groups *out = r->out;
+	struct wf_dump_fiber *f;
+	char o[WF_L_MAX_SMALL];
+	uint64_t name;
+
+	if (!wf_layout_copy(r->l, r->t, address, WF_L_FIBER, o) ||
+	    wf_layout_get(r->l, o, WF_L_FIBER_HOME_ID) != id)
+		return true; /* left by a thread that has ended */
+	reach->nr_fibers++;
+	if (reach->nr_fibers_read == MAX_FIBERS_OF_ONE || out->nr_fibers == MAX_FIBERS)
+		return true;
+	f = out->fibers;
+	if (!(out->nr_fibers & (out->nr_fibers - 1))) /* doubled when it is full */
+		f = realloc(f, (out->nr_fibers ? 2 * out->nr_fibers : 1) * sizeof(*f));
+	if (!f)
+		return false;
+	out->fibers = f;
+	f += out->nr_fibers++;
+	*f = (struct wf_dump_fiber){
+		.address = address,
+		.resumer = wf_layout_get(r->l, o, WF_L_FIBER_RESUMER),
+		.resuming = wf_layout_get(r->l, o, WF_L_FIBER_RESUMING),
+		.state = (unsigned)wf_layout_get(r->l, o, WF_L_FIBER_STATE),
+	};
+	f->rank = rank_of(r, f->state);
+	name = wf_layout_get(r->l, o, WF_L_FIBER_NAME);
+	if (name)
+		(void)wf_target_read_some(r->t, name, f->name, sizeof(f->name) - 1);
+	reach->nr_fibers_read++;
+	return true;
+}
+
+static bool read_places(struct reader *r, struct wf_dump_reach *reach, uint64_t at, uint64_t nr,
+			uint64_t id)
+{
+	uint64_t places[PLACES_AT_ONCE];
+
+	while (nr && r->places_left) {
+		uint64_t n = nr < PLACES_AT_ONCE ? nr : PLACES_AT_ONCE;
+
+		if (n > r->places_left)
+			n = r->places_left;
+		if (!wf_target_read(r->t, at, places, n * sizeof(places[0])))
+			return true;
+		for (uint64_t i = 0; i < n; i++) {
+			if (places[i] && !(places[i] & 1) && !read_fiber(r, reach, places[i], id))
+				return false;
+		}
+		at += n * sizeof(places[0]);
+		nr -= n;
+		r->places_left -= n;
+	}
+	return true;
+}
+
+static bool read_of_thread(struct reader *r, size_t index, const char *record)
+{
+	struct wf_dump_reach *reach = &r->out->reaches[index];
+	uint64_t page = wf_layout_get(r->l, record, WF_L_FIBERS_PAGE), mark = 0;
+	const uint64_t id = wf_layout_get(r->l, record, WF_L_FIBERS_ID);
+
+	if (reach->own_fiber)
+		return true; /* once, even in a list that is circular */
+	reach->own_fiber = wf_layout_get(r->l, record, WF_L_FIBERS_OWN);
+	reach->first_fiber = r->out->nr_fibers;
+	for (unsigned n = 1; page && page != mark && n <= MAX_PAGES; n++) {
+		char o[WF_L_MAX_SMALL];
+
+		if (!wf_layout_copy(r->l, r->t, page, WF_L_FPAGE, o))
+			break;
+		if (!read_places(r, reach, page + r->l->field[WF_L_FPAGE].size,
+				 wf_layout_get(r->l, o, WF_L_FPAGE_NR), id))
+			return false;
+		if (!(n & (n - 1)))
+			mark = page;
+		page = wf_layout_get(r->l, o, WF_L_FPAGE_NEXT);
+	}
+	if (reach->nr_fibers_read)
+		qsort(r->out->fibers + reach->first_fiber, reach->nr_fibers_read,
+		      sizeof(*r->out->fibers), by_rank);
+	return true;
+}
+
+bool wf_fibers_read(struct wf_groups *out, const struct wf_layout *l, const struct wf_target *t,
+		    const struct wf_threads *s, int64_t only)
+{
+	static const char *const states[] = { "running", "resumes", "transferred",
+					      "yielded", "new",     "done" };
+	struct reader r = { .l = l, .t = t, .out = out, .places_left = MAX_PLACES };
+	struct place *places;
+	uint64_t at = 0, mark = 0;
+	size_t nr = 0;
+	bool is_ok = true;
+
+	if (!l->has_fibers || !wf_target_read(t, l->fibers, &at, sizeof(at)) || !at)
+		return true;
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		r.order[i] = wf_layout_value(l, "fiber", states[i], UINT64_MAX);
+	places = calloc(s->nr_threads + 1, sizeof(*places));
+	if (!places)
+		return false;
+	for (size_t i = 0; i < s->nr_threads; i++) {
+		if (s->threads[i].tid && (!only || only == s->threads[i].tid))
+			places[nr++] = (struct place){ s->threads[i].tid, i };
+	}
+	if (nr)
+		qsort(places, nr, sizeof(*places), by_tid);
+	/* A circle is found by a mark that moves ever less often. */
+	for (unsigned n = 1; is_ok && at && at != mark && n <= MAX_LISTED; n++) {
+		char o[WF_L_MAX_SMALL];
+		struct place key, *p;
+
+		if (!wf_layout_copy(l, t, at, WF_L_FIBERS, o))
+			break;
+		key.tid = (int64_t)wf_layout_get(l, o, WF_L_FIBERS_TID);
+		p = nr ? bsearch(&key, places, nr, sizeof(key), by_tid) : NULL;
+		is_ok = !p || read_of_thread(&r, p->index, o);
+		if (!(n & (n - 1)))
+			mark = at;
+		at = wf_layout_get(l, o, WF_L_FIBERS_NEXT);
+	}
+	free(places);
+	return is_ok;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The victim of test_fibers.py: its main thread has fibers in all states, "heir" comes after a thread that has left one, and one of
+ * its own is freed elsewhere; "many" has many. Says "ready", and ends at the end of its input.
+ */
+#include <weft/weft.h>
+
+#include "threads.h"
+
+#include <unistd.h>
+
+#define MANY 100
+
+static weft_event given, has_many, never;
+static weft_fiber *gift;
+
+static __attribute__((noinline)) void deep(void *arg)
+{
+	while (!arg)
+		arg = weft_fiber_yield(arg);
+}
+
+static void *yields(void *arg)
+{
+	deep(arg);
+	return &never;
+}
+
+static void *ends(void *arg)
+{
+	return arg;
+}
+
+static void *transfers(void *arg)
+{
+	return weft_fiber_transfer(NULL, arg);
+}
+
+static weft_fiber *make(void *(*fn)(void *first), const char *name)
+{
+	struct weft_fiber_opts o = { .size = sizeof(o), .name = name };
+	weft_fiber *f = weft_fiber_new(fn, &o);
+
+	if (!f)
+		_exit(2);
+	return f;
+}
+
+static void *leaves(void *arg)
+{
+	(void)weft_fiber_resume(make(yields, "left by a thread"), NULL);
+	return arg;
+}
+
+static void *inherits(void *arg)
+{
+	pthread_setname_np(pthread_self(), "heir");
+	gift = make(yields, "given away");
+	(void)weft_fiber_resume(gift, NULL);
+	(void)weft_fiber_resume(make(yields, "heir's"), NULL);
+	weft_event_set(&given);
+	(void)weft_event_wait(&never, WEFT_NEVER);
+	return arg;
+}
+
+static void *makes_many(void *arg)
+{
+	weft_fiber *all[MANY];
+
+	pthread_setname_np(pthread_self(), "many");
+	/* Those that go make room, and what is made in it is found. */
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < MANY; i++)
+			all[i] = make(yields, "one of many");
+		for (int i = 0; i < MANY && !round; i++)
+			weft_fiber_free(all[i]);
+	}
+	for (int i = 0; i < MANY; i++)
+		(void)weft_fiber_resume(all[i], NULL);
+	weft_event_set(&has_many);
+	(void)weft_event_wait(&never, WEFT_NEVER);
+	return arg;
+}
+
+static void *reads(void *arg)
+{
+	char c;
+
+	pthread_setname_np(pthread_self(), "reads");
+	while (read(0, &c, 1) > 0)
+		;
+	_exit(0);
+	return arg;
+}
+
+static void *inner(void *arg)
+{
+	printf("ready\n");
+	fflush(stdout);
+	(void)weft_event_wait(&never, WEFT_NEVER);
+	return arg;
+}
+
+static void *outer(void *arg)
+{
+	return weft_fiber_resume(make(inner, "inner"), arg);
+}
+
+int main(void)
+{
+	weft_fiber *transferred = make(transfers, "gone");
+
+	(void)weft_fiber_resume(make(ends, "over"), NULL);
+	(void)weft_fiber_resume(make(yields, "odd\033[2J"), NULL);
+	(void)make(yields, NULL);
+	(void)weft_fiber_transfer(transferred, NULL);
+	weft_fiber_free(make(yields, "freed"));
+	pthread_join(spawn(leaves, NULL), NULL);
+	(void)spawn(inherits, NULL);
+	(void)weft_event_wait(&given, WEFT_NEVER);
+	weft_fiber_free(gift);
+	(void)spawn(makes_many, NULL);
+	(void)weft_event_wait(&has_many, WEFT_NEVER);
+	(void)spawn(reads, NULL);
+	(void)weft_fiber_resume(make(outer, "outer"), NULL);
+	return 2;
+}
