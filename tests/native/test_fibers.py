@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`weft dump` shows the fibers of each thread, what they are at, and who resumed them. See fibers.c."""
+import json
 import os
 import re
+import resource
+import signal
 import subprocess
+import tempfile
 import unittest
 
 WEFT = os.environ["WEFT_COMMAND"]
@@ -25,8 +29,8 @@ def fibers_of(text, name):
 
 class Fibers(unittest.TestCase):
     def setUp(self):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT")}
-        self.victim = subprocess.Popen([os.environ["FIBERS"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT")}
+        self.victim = subprocess.Popen([os.environ["FIBERS"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         self.addCleanup(self.victim.communicate)
         self.assertEqual(self.victim.stdout.readline(), "ready\n")
 
@@ -46,6 +50,43 @@ class Fibers(unittest.TestCase):
         text = self.dump("--thread", str(self.victim.pid), str(self.victim.pid))
         self.assertEqual(fibers_of(text, "native_fibers"), MAIN.splitlines(), text)
         self.assertNotIn("heir", text)
+
+    def test_json(self):
+        threads = {t["name"]: t for t in json.loads(self.dump("--json", str(self.victim.pid)))["threads"]}
+        main = threads["native_fibers"]
+        by_name = {f.get("name"): f for f in main["fibers"]}
+        self.assertEqual([f["state"] for f in main["fibers"]], ["running", "resumes", "transferred", "yielded", "new", "done"])
+        self.assertEqual([f.get("name") for f in main["fibers"]], ["inner", "outer", "gone", "odd\x1b[2J", None, "over"])
+        self.assertEqual({n: f["resumed_by"] for n, f in by_name.items() if "resumed_by" in f},
+                         {"inner": by_name["outer"]["id"], "outer": "thread"})
+        self.assertEqual((main["nr_fibers"], threads["heir"]["nr_fibers"]), (6, 1))
+        self.assertEqual((threads["many"]["nr_fibers"], len(threads["many"]["fibers"])), (100, 100))
+        self.assertNotIn("fibers", threads["reads"])
+
+    def test_tree(self):
+        text = self.dump("--tree", str(self.victim.pid))
+        self.assertRegex(text, r'\nthread \d+ "native_fibers": parked[^\n]*; in fiber "inner" of 6 fibers\n')
+        self.assertRegex(text, r'\nthread \d+ "heir": parked[^\n]*; 1 fiber\n')
+        self.assertRegex(text, r'\nthread \d+ "reads": parked[^;\n]*\n')
+
+    def test_of_a_core(self):
+        """One of the kernel's: gcore leaves out what lies in one mapping with a guard region."""
+        with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:
+            if f.read(1) in "|/":
+                self.skipTest("core files go elsewhere")
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        if hard != resource.RLIM_INFINITY:
+            self.skipTest("there is a limit to core files")
+        with tempfile.TemporaryDirectory() as folder:
+            victim = subprocess.Popen([os.environ["FIBERS"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env,
+                                      cwd=folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
+            self.assertEqual(victim.stdout.readline(), "ready\n")
+            victim.send_signal(signal.SIGABRT)
+            victim.communicate()
+            cores = [name for name in os.listdir(folder) if name.startswith("core")]
+            if not cores:
+                self.skipTest("no core file was written")
+            self.check(self.dump("--core", os.path.join(folder, cores[0])))
 
 
 unittest.main()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A thread's fibers as text; see print.h. */
-#include "dump/print.h"
+/* A thread's fibers as text; see fibers.h. */
+#include "dump/fibers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,24 @@ static void print_state(const struct wf_dump_view *v, const struct wf_dump_reach
 	}
 }
 
-void wf_print_fibers(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+void wf_fibers_print_number(const struct wf_dump_view *v, const struct wf_dump_thread *d)
+{
+	const struct wf_dump_reach *r = &v->groups->reaches[d - v->threads->threads];
+	const struct wf_dump_fiber *f = v->groups->fibers + r->first_fiber;
+
+	if (!r->nr_fibers)
+		return;
+	printf("; ");
+	if (r->nr_fibers_read &&
+	    strcmp(wf_layout_name(v->layout, "fiber", f->state), "running") == 0) {
+		printf("in ");
+		print_name(v, r, f->address);
+		printf(" of ");
+	}
+	printf("%zu fiber%s", r->nr_fibers, r->nr_fibers == 1 ? "" : "s");
+}
+
+void wf_fibers_print(const struct wf_dump_view *v, const struct wf_dump_thread *d)
 {
 	const struct wf_dump_reach *r = &v->groups->reaches[d - v->threads->threads];
 	size_t nr = r->nr_fibers_read < MOST_LISTED ? r->nr_fibers_read : MOST_LISTED;

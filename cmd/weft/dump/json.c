@@ -82,6 +82,36 @@ static void json_tasks(struct wf_text_json *j, const struct wf_dump_view *v,
 	wf_text_json_end(j, ']');
 }
 
+static void json_fiber_of(struct wf_text_json *j, const char *name, const struct wf_dump_reach *r,
+			  uint64_t address)
+{
+	if (address && address == r->own_fiber)
+		wf_text_json_string(j, name, "thread");
+	else if (address)
+		json_hex(j, name, address);
+}
+
+static void json_fibers(struct wf_text_json *j, const struct wf_dump_view *v,
+			const struct wf_dump_reach *r)
+{
+	if (!r->nr_fibers)
+		return;
+	wf_text_json_number(j, "nr_fibers", (long long)r->nr_fibers);
+	wf_text_json_begin(j, "fibers", '[');
+	for (size_t i = 0; i < r->nr_fibers_read; i++) {
+		const struct wf_dump_fiber *f = &v->groups->fibers[r->first_fiber + i];
+
+		wf_text_json_begin(j, NULL, '{');
+		json_hex(j, "id", f->address);
+		if (f->name[0])
+			wf_text_json_string(j, "name", f->name);
+		wf_text_json_string(j, "state", wf_layout_name(v->layout, "fiber", f->state));
+		json_fiber_of(j, "resumed_by", r, f->resumer);
+		wf_text_json_end(j, '}');
+	}
+	wf_text_json_end(j, ']');
+}
+
 static void json_reach(struct wf_text_json *j, const struct wf_dump_view *v,
 		       const struct wf_dump_thread *d)
 {
@@ -104,6 +134,7 @@ static void json_reach(struct wf_text_json *j, const struct wf_dump_view *v,
 	wf_text_json_end(j, ']');
 	wf_text_json_bool(j, "overdue", wf_view_is_overdue(v, d));
 	json_tasks(j, v, r);
+	json_fibers(j, v, r);
 }
 
 static void json_groups(struct wf_text_json *j, const struct wf_dump_view *v)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A snapshot as text; see print.h. */
+#include "dump/fibers.h"
 #include "dump/print.h"
 
 #include <signal.h>
@@ -229,7 +230,7 @@ static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thre
 	print_signals("    signals pending", d->sig_pending);
 	print_frames(v, d);
 	if (v->groups)
-		wf_print_fibers(v, d);
+		wf_fibers_print(v, d);
 }
 
 /* By what is shown: the runtime's own frames may differ among threads that wait in the same way. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A snapshot as text (print.c, events.c, fibers.c) or JSON (json.c).
+ * A snapshot as text (print.c, events.c) or JSON (json.c).
  *
  * Used by: dump.c, tree.c. Invariant: every name from the target passes through text.h.
  */
@@ -19,8 +19,6 @@ void wf_print_thread(const struct wf_dump_view *v, const struct wf_dump_thread *
 		     const char *mark);
 /* "; 2 tasks forked, 1 stolen by crew-1": those that nobody calls yet, and those that others are at. The view has groups. */
 void wf_print_tasks(const struct wf_dump_view *v, const struct wf_dump_thread *d);
-/* A line for each fiber of the thread. The view has groups. */
-void wf_print_fibers(const struct wf_dump_view *v, const struct wf_dump_thread *d);
 const char *wf_print_seconds(char out[32], double s);
 
 void wf_print_json(const struct wf_dump_view *v);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dump/fibers.h"
 #include "dump/print.h"
 #include "text.h"
 
@@ -86,6 +87,7 @@ static void print_one(const struct wf_dump_view *v, size_t index)
 	wf_print_thread(v, d, mark);
 	print_scope(v, &v->groups->reaches[index]);
 	wf_print_tasks(v, d);
+	wf_fibers_print_number(v, d);
 	printf("\n");
 }
 

@@ -57,8 +57,11 @@ static bool read_fiber(struct reader *r, struct wf_dump_reach *reach, uint64_t a
 	char o[WF_L_MAX_SMALL];
 	uint64_t name;
 
-	if (!wf_layout_copy(r->l, r->t, address, WF_L_FIBER, o) ||
-	    wf_layout_get(r->l, o, WF_L_FIBER_HOME_ID) != id)
+	if (!wf_layout_copy(r->l, r->t, address, WF_L_FIBER, o)) {
+		reach->nr_fibers++; /* a core need not have all memory */
+		return true;
+	}
+	if (wf_layout_get(r->l, o, WF_L_FIBER_HOME_ID) != id)
 		return true; /* left by a thread that has ended */
 	reach->nr_fibers++;
 	if (reach->nr_fibers_read == MAX_FIBERS_OF_ONE || out->nr_fibers == MAX_FIBERS)
