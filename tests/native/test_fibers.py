@@ -82,6 +82,7 @@ class Fibers(unittest.TestCase):
                                       cwd=folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
             self.assertEqual(victim.stdout.readline(), "ready\n")
             victim.send_signal(signal.SIGABRT)
+            self.assertEqual(victim.wait(LIMIT_S), -signal.SIGABRT)  # before its input ends, and it by itself
             victim.communicate()
             cores = [name for name in os.listdir(folder) if name.startswith("core")]
             if not cores:
