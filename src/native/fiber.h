@@ -51,6 +51,7 @@ _Static_assert(offsetof(struct weft_fiber, parent) == WF_FIBER_PARENT, "fiber.S 
 				       sizeof(((struct wf_fiber_shown *)0)->member),               \
 		       "dumps rely on it")
 WF_FIBER_SHOWS(sp);
+WF_FIBER_SHOWS(parent);
 WF_FIBER_SHOWS(home_id);
 WF_FIBER_SHOWS(resumer);
 WF_FIBER_SHOWS(resuming);

@@ -152,6 +152,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_fibers_page, nr),
 	SIZE(wf_fiber_shown),
 	FIELD(wf_fiber_shown, sp),
+	FIELD(wf_fiber_shown, parent),
 	FIELD(wf_fiber_shown, home_id),
 	FIELD(wf_fiber_shown, resumer),
 	FIELD(wf_fiber_shown, resuming),

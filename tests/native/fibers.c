@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The victim of test_fibers.py: its main thread has fibers in all states, "heir" comes after a thread that has left one, and one of
- * its own is freed elsewhere; "many" has many. Says "ready", and ends at the end of its input.
+ * its own is freed elsewhere; "many" has many; in "crossed" one waits
+ * for a fiber that has gone to the thread's own stack. Says "ready", and ends at the end of its input.
  */
 #include <weft/weft.h>
 
@@ -11,7 +12,7 @@
 
 #define MANY 100
 
-static weft_event given, has_many, never;
+static weft_event given, has_many, has_crossed, never;
 static weft_fiber *gift;
 
 static __attribute__((noinline)) void deep(void *arg)
@@ -33,7 +34,8 @@ static void *ends(void *arg)
 
 static void *transfers(void *arg)
 {
-	return weft_fiber_transfer(NULL, arg);
+	(void)weft_fiber_transfer(NULL, arg);
+	return &never;
 }
 
 static weft_fiber *make(void *(*fn)(void *first), const char *name)
@@ -82,6 +84,21 @@ static void *makes_many(void *arg)
 	return arg;
 }
 
+static void *crosses_in(void *arg)
+{
+	(void)weft_fiber_resume(make(transfers, "transfers"), arg);
+	return &never;
+}
+
+static void *crosses(void *arg)
+{
+	pthread_setname_np(pthread_self(), "crossed");
+	(void)weft_fiber_transfer(make(crosses_in, "waits"), arg);
+	weft_event_set(&has_crossed);
+	(void)weft_event_wait(&never, WEFT_NEVER);
+	return arg;
+}
+
 static void *reads(void *arg)
 {
 	char c;
@@ -121,6 +138,8 @@ int main(void)
 	weft_fiber_free(gift);
 	(void)spawn(makes_many, NULL);
 	(void)weft_event_wait(&has_many, WEFT_NEVER);
+	(void)spawn(crosses, NULL);
+	(void)weft_event_wait(&has_crossed, WEFT_NEVER);
 	(void)spawn(reads, NULL);
 	(void)weft_fiber_resume(make(outer, "outer"), NULL);
 	return 2;

@@ -20,6 +20,9 @@ fiber "odd?[2J": suspended
 fiber 0x: has not run yet
 fiber "over": has ended, not freed"""
 
+CROSSED = """fiber "waits": waits for fiber "transfers"
+fiber "transfers": suspended by a transfer, resumed by fiber "waits\""""
+
 
 def fibers_of(text, name):
     """The lines of fibers below the thread with that name."""
@@ -41,7 +44,13 @@ class Fibers(unittest.TestCase):
         self.assertEqual(fibers_of(text, "native_fibers"), MAIN.splitlines(), text)
         self.assertEqual(fibers_of(text, "heir"), ['fiber "heir\'s": suspended'], text)
         self.assertEqual(fibers_of(text, "many"), ['fiber "one of many": suspended'] * 20 + ["... and 80 more fibers"], text)
+        self.assertEqual(fibers_of(text, "crossed"), CROSSED.splitlines(), text)
         self.assertEqual(fibers_of(text, "reads"), [], text)
+        for function in ("transfers", "deep"):
+            self.assertRegex(text, rf'\n    fiber "[^\n]*: suspended[^\n]*\n        #0  {function}\+\S+  fibers\.c:\d+\n        #1 ')
+        self.assertRegex(text, r'\n    fiber "waits": waits [^\n]*\n        #0  crosses_in\+')
+        self.assertRegex(text, r'\n    fiber "outer": [^\n]*\n    fiber "gone": ')  # its stack is a part of the thread's
+        self.assertRegex(text, r'\n    fiber 0x[0-9a-f]+: has not run yet\n    fiber "over": [^\n]*\n\n')
 
     def test_of_a_process(self):
         self.check(self.dump(str(self.victim.pid)))
@@ -62,12 +71,16 @@ class Fibers(unittest.TestCase):
         self.assertEqual((main["nr_fibers"], threads["heir"]["nr_fibers"]), (6, 1))
         self.assertEqual((threads["many"]["nr_fibers"], len(threads["many"]["fibers"])), (100, 100))
         self.assertNotIn("fibers", threads["reads"])
+        frames = {f.get("name"): [frame["function"] for frame in f.get("frames", [])] for t in threads.values() for f in t.get("fibers", [])}
+        self.assertEqual((frames["heir's"][:2], frames["heir's"][-1]), (["deep", "yields"], "wf_arch_fiber_start"))
+        self.assertEqual(frames["one of many"], frames["heir's"])
+        self.assertEqual((frames["inner"], frames["outer"], frames[None], frames["over"]), ([], [], [], []))
 
     def test_tree(self):
         text = self.dump("--tree", str(self.victim.pid))
-        self.assertRegex(text, r'\nthread \d+ "native_fibers": parked[^\n]*; in fiber "inner" of 6 fibers\n')
-        self.assertRegex(text, r'\nthread \d+ "heir": parked[^\n]*; 1 fiber\n')
-        self.assertRegex(text, r'\nthread \d+ "reads": parked[^;\n]*\n')
+        self.assertRegex(text, r'\nthread \d+ "native_fibers": [^\n]*; in fiber "inner" of 6 fibers\n')
+        self.assertRegex(text, r'\nthread \d+ "heir": [^\n]*; 1 fiber\n')
+        self.assertRegex(text, r'\nthread \d+ "reads": [^;\n]*\n')
 
     def test_of_a_core(self):
         """One of the kernel's: gcore leaves out what lies in one mapping with a guard region."""

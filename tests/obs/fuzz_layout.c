@@ -204,11 +204,12 @@ static bool tells_of_fibers(const struct wf_groups *g, const struct wf_threads *
 
 	for (size_t i = 0; i < s->nr_threads && is_right; i++) {
 		const struct wf_dump_reach *r = &g->reaches[i];
+		const struct wf_dump_fiber *f = &g->fibers[r->first_fiber];
 
 		is_right = r->nr_fibers == 1 && r->nr_fibers_read == 1 && r->own_fiber &&
-			   g->fibers[r->first_fiber].state ==
-				   (uint64_t)(s->threads[i].tid - 100) % 7 &&
-			   strncmp(g->fibers[r->first_fiber].name, "name", 4) == 0;
+			   f->state == (uint64_t)(s->threads[i].tid - 100) % 7 &&
+			   strncmp(f->name, "name", 4) == 0 &&
+			   (f->stack.copy_bytes > 0) == (f->state >= 2 && f->state <= 4);
 	}
 	return is_right;
 }
@@ -251,6 +252,11 @@ static bool look(uint64_t reads)
 		s.threads[i].frames = malloc(sizeof(frames));
 		memcpy(s.threads[i].frames, frames, sizeof(frames));
 		s.threads[i].nr_frames = 2;
+	}
+	for (size_t i = 0; i < groups.nr_fibers && i < 4; i++) {
+		groups.fibers[i].stack.frames = malloc(sizeof(frames));
+		memcpy(groups.fibers[i].stack.frames, frames, sizeof(frames));
+		groups.fibers[i].stack.nr_frames = 2;
 	}
 	nr_shown++;
 	for (int way = 0; way < 5; way++) {

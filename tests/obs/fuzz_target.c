@@ -125,12 +125,13 @@ static void build_fibers(struct image *i)
 		places[0] = at(places) + 1;
 		places[1] = next;
 		places[3] = at(i->fiber[n]);
-		put(i->fiber[n], FAKE_FIBER_SP, at(i->stack) + 256);
+		put(i->fiber[n], FAKE_FIBER_SP, at(i->threads) + 256);
+		put(i->fiber[n], FAKE_FIBER_PARENT, next);
 		put(i->fiber[n], FAKE_FIBER_HOME_ID, n + 1);
 		put(i->fiber[n], FAKE_FIBER_RESUMER, n & 1 ? next : at(i->stack));
 		put(i->fiber[n], FAKE_FIBER_RESUMING, next);
 		put(i->fiber[n], FAKE_FIBER_STATE, n % 7);
-		put(i->fiber[n], FAKE_FIBER_LOW, at(i->stack));
+		put(i->fiber[n], FAKE_FIBER_LOW, at(i->threads));
 		put(i->fiber[n], FAKE_FIBER_NAME, at(i->threads) + i->rows[FAKE_LX_NAME].offset);
 		i->fibers_all = at(i->fibers[n]);
 	}

@@ -212,7 +212,8 @@ static bool snapshot(struct wf_threads *out, struct wf_groups *groups, const str
 }
 
 /* Stacks into frames; without libdw there are none, and the rest is shown. */
-static bool unwind(struct wf_dump_view *v, struct wf_threads *s, struct wf_target *t)
+static bool unwind(struct wf_dump_view *v, struct wf_threads *s, struct wf_groups *g,
+		   struct wf_target *t)
 {
 	const char *why;
 
@@ -228,6 +229,8 @@ static bool unwind(struct wf_dump_view *v, struct wf_threads *s, struct wf_targe
 		if (!v->only || v->only == s->threads[i].tid)
 			wf_unwind_thread(v->unwind, &s->threads[i]);
 	}
+	for (size_t i = 0; i < g->nr_fibers; i++)
+		wf_unwind_thread(v->unwind, &g->fibers[i].stack);
 	v->waits = wf_waits_new(t, s, v->layout, v->unwind);
 	return v->waits || wf_target_fail(t, "out of memory");
 }
@@ -282,7 +285,7 @@ static int show(const struct dump_options *o, struct wf_target *t, const struct 
 	}
 	if (o->group < 0 && !o->is_waits && s.nr_alive < GROUP_FROM)
 		v.is_grouped = false;
-	if (!unwind(&v, &s, t))
+	if (!unwind(&v, &s, &groups, t))
 		goto out;
 	wf_alarm_arm_output();
 	wf_budget_set_time(t->budget, WF_BUDGET_PHASE_S);

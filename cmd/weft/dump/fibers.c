@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A thread's fibers as text; see fibers.h. */
 #include "dump/fibers.h"
+#include "dump/frames.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,7 @@ void wf_fibers_print(const struct wf_dump_view *v, const struct wf_dump_thread *
 		printf(": ");
 		print_state(v, r, f);
 		printf("\n");
+		wf_frames_print(v, &f->stack, 8);
 	}
 	if (r->nr_fibers > nr)
 		printf("    ... and %zu more fibers\n", r->nr_fibers - nr);

@@ -107,6 +107,8 @@ static void json_fibers(struct wf_text_json *j, const struct wf_dump_view *v,
 			wf_text_json_string(j, "name", f->name);
 		wf_text_json_string(j, "state", wf_layout_name(v->layout, "fiber", f->state));
 		json_fiber_of(j, "resumed_by", r, f->resumer);
+		if (f->stack.nr_frames)
+			json_frames(j, v, &f->stack);
 		wf_text_json_end(j, '}');
 	}
 	wf_text_json_end(j, ']');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A snapshot as text; see print.h. */
 #include "dump/fibers.h"
+#include "dump/frames.h"
 #include "dump/print.h"
 
 #include <signal.h>
@@ -72,46 +73,6 @@ static void describe_state(const struct wf_dump_view *v, const struct wf_dump_th
 	} else {
 		snprintf(out, bytes, "%s", state);
 	}
-}
-
-/* The place where a handler returns to is called by nobody: above it the handler, below what it interrupted. */
-static bool is_handler_frame(const struct wf_unwind_name *n)
-{
-	return n->is_runtime && n->function && strcmp(n->function, "wf_arch_restorer") == 0;
-}
-
-static void print_frames(const struct wf_dump_view *v, const struct wf_dump_thread *d)
-{
-	size_t first = wf_view_first_frame(v, d);
-
-	if (!d->nr_frames && !v->has_no_stacks)
-		printf("    (no registers: the kernel thread could not be stopped)\n");
-	for (size_t i = first; i < d->nr_frames; i++) {
-		struct wf_unwind_name n;
-		char function[WF_VIEW_NAME_BYTES], object[256];
-
-		wf_unwind_name(v->unwind, &d->frames[i], &n);
-		printf("    #%-2zu ", i - first);
-		if (is_handler_frame(&n)) {
-			printf("<signal handler called>\n");
-			continue;
-		}
-		if (n.function)
-			printf("%s+%#llx", wf_view_function(function, sizeof(function), n.function),
-			       (unsigned long long)n.offset);
-		else if (n.object)
-			printf("%s+%#llx", clean(object, sizeof(object), n.object),
-			       (unsigned long long)n.offset);
-		else
-			printf("%#llx", (unsigned long long)d->frames[i].pc);
-		if (n.file)
-			printf("  %s:%d", clean(object, sizeof(object), n.file), n.line);
-		else if (n.function && n.object)
-			printf("  (%s)", clean(object, sizeof(object), n.object));
-		printf(d->frames[i].is_guessed ? "  [by frame pointer]\n" : "\n");
-	}
-	if (d->is_cut)
-		printf("    ...\n");
 }
 
 static void print_signals(const char *what, uint64_t set)
@@ -228,7 +189,7 @@ static void print_thread(const struct wf_dump_view *v, const struct wf_dump_thre
 	if (d->sig_mask)
 		printf("    signals blocked: %s\n", mask_text(mask, d->sig_mask));
 	print_signals("    signals pending", d->sig_pending);
-	print_frames(v, d);
+	wf_frames_print(v, d, 4);
 	if (v->groups)
 		wf_fibers_print(v, d);
 }
@@ -319,7 +280,7 @@ static void print_group(const struct wf_dump_view *v, const struct group *g)
 	for (size_t i = 0; i < g->nr && i < TIDS_PER_GROUP; i++)
 		printf(" %lld", (long long)g->members[i]->tid);
 	printf(g->nr > TIDS_PER_GROUP ? " ...\n" : "\n");
-	print_frames(v, d);
+	wf_frames_print(v, d, 4);
 }
 
 static void print_groups(const struct wf_dump_view *v)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reading of fibers; see fibers.h. */
 #include "target/fibers.h"
+#include "target/table.h"
 
 #include <stdlib.h>
 
@@ -11,6 +12,10 @@
 #define MAX_PAGES 1024u         /* of one */
 #define PLACES_AT_ONCE 512u
 
+/* Ranks of states: the one that the thread is in has 0. */
+#define FIRST_LEFT 1
+#define LAST_LEFT 3
+
 struct place {
 	int64_t tid;
 	size_t index;
@@ -20,6 +25,7 @@ struct reader {
 	const struct wf_layout *l;
 	const struct wf_target *t;
 	struct wf_groups *out;
+	struct wf_reading stacks;
 	uint64_t places_left;
 	uint64_t order[6]; /* values of states, in the order in which they are shown */
 };
@@ -77,7 +83,13 @@ static bool read_fiber(struct reader *r, struct wf_dump_reach *reach, uint64_t a
 		.address = address,
 		.resumer = wf_layout_get(r->l, o, WF_L_FIBER_RESUMER),
 		.resuming = wf_layout_get(r->l, o, WF_L_FIBER_RESUMING),
+		.parent = wf_layout_get(r->l, o, WF_L_FIBER_PARENT),
 		.state = (unsigned)wf_layout_get(r->l, o, WF_L_FIBER_STATE),
+		.stack = { .is_fiber = true,
+			   .call = -1,
+			   .stack_low = wf_layout_get(r->l, o, WF_L_FIBER_LOW),
+			   .stack_high = address,
+			   .regs.reg[WF_REG_RSP] = wf_layout_get(r->l, o, WF_L_FIBER_SP) },
 	};
 	f->rank = rank_of(r, f->state);
 	name = wf_layout_get(r->l, o, WF_L_FIBER_NAME);
@@ -110,8 +122,46 @@ static bool read_places(struct reader *r, struct wf_dump_reach *reach, uint64_t 
 	return true;
 }
 
-static bool read_of_thread(struct reader *r, size_t index, const char *record)
+static struct wf_dump_fiber *find(struct wf_dump_fiber *list, size_t nr, uint64_t address)
 {
+	size_t i = 0;
+
+	while (i < nr && list[i].address != address)
+		i++;
+	return i < nr ? &list[i] : NULL;
+}
+
+/* The thread's own stack goes on with the parents of the fiber that it is in: theirs are no stacks of their own. */
+static void drop_parents(struct wf_dump_fiber *list, size_t nr)
+{
+	struct wf_dump_fiber *f = nr && !list->rank ? list : NULL;
+
+	for (size_t n = 0; f && n < nr; n++) {
+		f->stack.stack_low = f->stack.stack_high = 0;
+		f = find(list, nr, f->parent);
+	}
+}
+
+static void read_stack(struct reader *r, const struct wf_dump_thread *d, struct wf_dump_fiber *f)
+{
+	struct wf_dump_thread *s = &f->stack;
+	const uint64_t sp = s->regs.reg[WF_REG_RSP], of_thread = d->regs.reg[WF_REG_RSP];
+
+	/* It says already that it is left, and is not quite yet. */
+	if ((d->regs.known & 1u << WF_REG_RSP) && of_thread >= s->stack_low &&
+	    of_thread < s->stack_high)
+		return;
+	if (f->rank < FIRST_LEFT || f->rank > LAST_LEFT || sp < s->stack_low ||
+	    sp >= s->stack_high || s->stack_high - sp < r->l->field[WF_L_SWITCH].size)
+		return;
+	if (wf_table_saved_by_switch(s, &r->stacks, sp))
+		wf_table_copy_stack(s, &r->stacks);
+}
+
+static bool read_of_thread(struct reader *r, const struct wf_dump_thread *d, size_t index,
+			   const char *record)
+{
+	struct wf_dump_fiber *fibers;
 	struct wf_dump_reach *reach = &r->out->reaches[index];
 	uint64_t page = wf_layout_get(r->l, record, WF_L_FIBERS_PAGE), mark = 0;
 	const uint64_t id = wf_layout_get(r->l, record, WF_L_FIBERS_ID);
@@ -132,9 +182,13 @@ static bool read_of_thread(struct reader *r, size_t index, const char *record)
 			mark = page;
 		page = wf_layout_get(r->l, o, WF_L_FPAGE_NEXT);
 	}
-	if (reach->nr_fibers_read)
-		qsort(r->out->fibers + reach->first_fiber, reach->nr_fibers_read,
-		      sizeof(*r->out->fibers), by_rank);
+	if (!reach->nr_fibers_read)
+		return true;
+	fibers = r->out->fibers + reach->first_fiber;
+	qsort(fibers, reach->nr_fibers_read, sizeof(*fibers), by_rank);
+	drop_parents(fibers, reach->nr_fibers_read);
+	for (size_t i = 0; i < reach->nr_fibers_read; i++)
+		read_stack(r, d, &fibers[i]);
 	return true;
 }
 
@@ -144,6 +198,7 @@ bool wf_fibers_read(struct wf_groups *out, const struct wf_layout *l, const stru
 	static const char *const states[] = { "running", "resumes", "transferred",
 					      "yielded", "new",     "done" };
 	struct reader r = { .l = l, .t = t, .out = out, .places_left = MAX_PLACES };
+	char *object;
 	struct place *places;
 	uint64_t at = 0, mark = 0;
 	size_t nr = 0;
@@ -154,8 +209,13 @@ bool wf_fibers_read(struct wf_groups *out, const struct wf_layout *l, const stru
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		r.order[i] = wf_layout_value(l, "fiber", states[i], UINT64_MAX);
 	places = calloc(s->nr_threads + 1, sizeof(*places));
-	if (!places)
+	object = malloc(WF_L_MAX_OBJECT);
+	if (!places || !object) {
+		free(places);
+		free(object);
 		return false;
+	}
+	r.stacks = (struct wf_reading){ .layout = l, .target = t, .object = object };
 	for (size_t i = 0; i < s->nr_threads; i++) {
 		if (s->threads[i].tid && (!only || only == s->threads[i].tid))
 			places[nr++] = (struct place){ s->threads[i].tid, i };
@@ -171,11 +231,12 @@ bool wf_fibers_read(struct wf_groups *out, const struct wf_layout *l, const stru
 			break;
 		key.tid = (int64_t)wf_layout_get(l, o, WF_L_FIBERS_TID);
 		p = nr ? bsearch(&key, places, nr, sizeof(key), by_tid) : NULL;
-		is_ok = !p || read_of_thread(&r, p->index, o);
+		is_ok = !p || read_of_thread(&r, &s->threads[p->index], p->index, o);
 		if (!(n & (n - 1)))
 			mark = at;
 		at = wf_layout_get(l, o, WF_L_FIBERS_NEXT);
 	}
 	free(places);
+	free(object);
 	return is_ok;
 }

@@ -335,6 +335,10 @@ void wf_groups_done(struct wf_groups *g)
 	free(g->groups);
 	free(g->reaches);
 	free(g->scopes);
+	for (size_t i = 0; i < g->nr_fibers; i++) {
+		free(g->fibers[i].stack.copy);
+		free(g->fibers[i].stack.frames);
+	}
 	free(g->fibers);
 	*g = (struct wf_groups){ 0 };
 }

@@ -45,8 +45,10 @@ struct wf_dump_reach {
 
 struct wf_dump_fiber {
 	char name[WF_GROUPS_NAME_BYTES];
-	uint64_t address, resumer, resuming; /* of fibers; 0: none */
-	unsigned state, rank;                /* rank: they are in this order */
+	uint64_t address, resumer, resuming, parent; /* of fibers; 0: none */
+	unsigned state, rank;                        /* rank: they are in this order */
+	struct wf_dump_thread
+		stack; /* where it was left, as of a thread, if that one's stack does not lead through it */
 };
 
 /* A thread, or a group; depth: 0 at the top. */

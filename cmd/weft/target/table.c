@@ -47,6 +47,16 @@ static bool take_registers(const struct wf_reading *r, uint64_t address, enum wf
 	return true;
 }
 
+bool wf_table_saved_by_switch(struct wf_dump_thread *d, const struct wf_reading *r, uint64_t sp)
+{
+	if (!take_registers(r, sp, WF_L_SWITCH, by_switch, sizeof(by_switch) / sizeof(by_switch[0]),
+			    &d->regs))
+		return false;
+	d->regs.reg[WF_REG_RSP] = sp + r->layout->field[WF_L_SWITCH].size;
+	d->regs.known |= 1u << WF_REG_RSP;
+	return true;
+}
+
 /* A thread that left its CPU; of a preempted one the runtime's part of the way back is not shown. */
 static void read_saved_regs(struct wf_dump_thread *d, const struct wf_reading *r, uint64_t sp)
 {
@@ -60,11 +70,7 @@ static void read_saved_regs(struct wf_dump_thread *d, const struct wf_reading *r
 					 sizeof(by_signal) / sizeof(by_signal[0]), &d->regs))
 			return;
 	}
-	if (!take_registers(r, sp, WF_L_SWITCH, by_switch, sizeof(by_switch) / sizeof(by_switch[0]),
-			    &d->regs))
-		return;
-	d->regs.reg[WF_REG_RSP] = sp + r->layout->field[WF_L_SWITCH].size;
-	d->regs.known |= 1u << WF_REG_RSP;
+	(void)wf_table_saved_by_switch(d, r, sp);
 }
 
 static bool is_inside(const struct wf_dump_thread *d, uint64_t sp)

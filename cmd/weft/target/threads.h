@@ -37,6 +37,7 @@ struct wf_dump_thread {
 	char *copy;
 	struct wf_dump_frame *frames; /* filled by unwind.c */
 	size_t nr_frames;
+	bool is_fiber;     /* it is a fiber's stack: no frames are looked for outside of it */
 	size_t nr_runtime; /* of them, how many on top are weft's own */
 	bool is_cut;       /* more frames than are kept */
 };

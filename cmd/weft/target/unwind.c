@@ -78,6 +78,10 @@ static bool read_stack(const struct wf_unwind *u, uint64_t address, void *out, s
 {
 	const struct wf_dump_thread *d = u->current;
 
+	/* The first frame of a fiber leads to its parent, which is somewhere else by now. */
+	if (d && d->is_fiber &&
+	    (address < d->stack_low || address >= d->stack_high || bytes > d->stack_high - address))
+		return false;
 	if (d && address >= d->copy_at && bytes <= d->copy_bytes &&
 	    address - d->copy_at <= d->copy_bytes - bytes) {
 		memcpy(out, d->copy + (address - d->copy_at), bytes);
