@@ -2,17 +2,21 @@
 /*
  * The victim of test_fibers.py: its main thread has fibers in all states, "heir" comes after a thread that has left one, and one of
  * its own is freed elsewhere; "many" has many; in "crossed" one waits
- * for a fiber that has gone to the thread's own stack. Says "ready", and ends at the end of its input.
+ * for a fiber that has gone to the thread's own stack. Says "ready" and its number, and ends at the end of its
+ * input. With an argument this is a child of fork(), made on a fiber.
  */
 #include <weft/weft.h>
 
 #include "threads.h"
 
+#include <stdbool.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MANY 100
 
-static weft_event given, has_many, has_crossed, never;
+static bool forks;
+static weft_event reading, given, has_many, has_crossed, never;
 static weft_fiber *gift;
 
 static __attribute__((noinline)) void deep(void *arg)
@@ -104,6 +108,7 @@ static void *reads(void *arg)
 	char c;
 
 	pthread_setname_np(pthread_self(), "reads");
+	weft_event_set(&reading);
 	while (read(0, &c, 1) > 0)
 		;
 	_exit(0);
@@ -112,7 +117,13 @@ static void *reads(void *arg)
 
 static void *inner(void *arg)
 {
-	printf("ready\n");
+	pid_t child = forks ? fork() : 0;
+
+	if (child)
+		_exit(waitpid(child, NULL, 0) != child);
+	(void)spawn(reads, NULL);
+	(void)weft_event_wait(&reading, WEFT_NEVER);
+	printf("ready %d\n", getpid());
 	fflush(stdout);
 	(void)weft_event_wait(&never, WEFT_NEVER);
 	return arg;
@@ -123,10 +134,11 @@ static void *outer(void *arg)
 	return weft_fiber_resume(make(inner, "inner"), arg);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	weft_fiber *transferred = make(transfers, "gone");
 
+	forks = argc > 1;
 	(void)weft_fiber_resume(make(ends, "over"), NULL);
 	(void)weft_fiber_resume(make(yields, "odd\033[2J"), NULL);
 	(void)make(yields, NULL);
@@ -140,7 +152,6 @@ int main(void)
 	(void)weft_event_wait(&has_many, WEFT_NEVER);
 	(void)spawn(crosses, NULL);
 	(void)weft_event_wait(&has_crossed, WEFT_NEVER);
-	(void)spawn(reads, NULL);
 	(void)weft_fiber_resume(make(outer, "outer"), NULL);
 	return 2;
 }

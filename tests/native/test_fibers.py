@@ -35,7 +35,7 @@ class Fibers(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT")}
         self.victim = subprocess.Popen([os.environ["FIBERS"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         self.addCleanup(self.victim.communicate)
-        self.assertEqual(self.victim.stdout.readline(), "ready\n")
+        self.assertEqual(self.victim.stdout.readline(), f"ready {self.victim.pid}\n")
 
     def dump(self, *args):
         return subprocess.run([WEFT, "dump", *args], capture_output=True, text=True, check=True, timeout=LIMIT_S).stdout
@@ -59,6 +59,15 @@ class Fibers(unittest.TestCase):
         text = self.dump("--thread", str(self.victim.pid), str(self.victim.pid))
         self.assertEqual(fibers_of(text, "native_fibers"), MAIN.splitlines(), text)
         self.assertNotIn("heir", text)
+
+    def test_of_a_child(self):
+        """The fibers of the thread that forked are the child's; those of the other threads are nobody's."""
+        parent = subprocess.Popen([os.environ["FIBERS"], "forks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
+        self.addCleanup(parent.communicate)
+        text = self.dump(parent.stdout.readline().split()[1])
+        self.assertEqual(fibers_of(text, "native_fibers"), MAIN.splitlines(), text)
+        self.assertEqual(fibers_of(text, "reads"), [], text)
+        self.assertEqual(text.count("\nthread "), 2, text)
 
     def test_json(self):
         threads = {t["name"]: t for t in json.loads(self.dump("--json", str(self.victim.pid)))["threads"]}
@@ -93,7 +102,7 @@ class Fibers(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             victim = subprocess.Popen([os.environ["FIBERS"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env,
                                       cwd=folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
-            self.assertEqual(victim.stdout.readline(), "ready\n")
+            self.assertEqual(victim.stdout.readline(), f"ready {victim.pid}\n")
             victim.send_signal(signal.SIGABRT)
             self.assertEqual(victim.wait(LIMIT_S), -signal.SIGABRT)  # before its input ends, and it by itself
             victim.communicate()
