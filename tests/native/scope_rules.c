@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules of scopes, beside the table of calls in scope_calls.c. */
+/* The rules of scopes, beside the table of calls in scope_call_table.h. */
 #include "native.h"
 #include "tap.h"
 
