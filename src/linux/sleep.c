@@ -46,7 +46,9 @@ static long sleep_until(int64_t deadline, void *remaining)
 			return 0;
 		if (!lx_scope_stops(self))
 			continue;
-		ns = WF_MAX(deadline - wf_now(), 0);
+		ns = deadline - wf_now();
+		if (ns <= 0)
+			return 0; /* as the kernel: that it is over counts for more than why it woke */
 		left = (struct __kernel_timespec){ ns / WF_SEC, ns % WF_SEC };
 		if (remaining && wf_arch_copy(remaining, &left, sizeof(left)) < 0)
 			return -EFAULT;

@@ -284,6 +284,18 @@ TEST(a_scope_that_was_left_by_longjmp_is_over_with_the_next)
 	CHECK_EQ(weft_scope_check(), 0);
 }
 
+TEST(a_sleep_to_a_moment_that_is_past_needs_no_wait)
+{
+	const struct timespec past = { 1, 0 };
+	weft_scope s;
+
+	IF_REACHED();
+	weft_scope_open(&s, WEFT_NOW, "s");
+	CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &past, NULL), 0);
+	CHECK_EQ(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &past, NULL), 0);
+	CHECK_EQ(weft_scope_close(&s), 0);
+}
+
 TEST(a_scope_that_was_left_by_longjmp_ends_no_wait)
 {
 	const struct timespec ms = { 0, 1000000 };
