@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -90,6 +91,14 @@ class Fibers(unittest.TestCase):
         self.assertRegex(text, r'\nthread \d+ "native_fibers": [^\n]*; in fiber "inner" of 6 fibers\n')
         self.assertRegex(text, r'\nthread \d+ "heir": [^\n]*; 1 fiber\n')
         self.assertRegex(text, r'\nthread \d+ "reads": [^;\n]*\n')
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_the_gdb_script_says_it_too(self):
+        out = subprocess.run(["gdb", "-nx", "-batch", "-p", str(self.victim.pid), "-ex", "source " + os.environ["WEFT_GDB_SCRIPT"],
+                              "-ex", "weft threads"], capture_output=True, text=True, check=False, timeout=LIMIT_S).stdout
+        for part in (' native_fibers +[^\n]*; in fiber "inner" of 6 fibers;', " heir +[^\n]*; 1 fiber;", " many +[^\n]*; 100 fibers;"):
+            self.assertRegex(out, part)
+        self.assertRegex(out, r" reads +[^\n]*s; \d+ switches")
 
     def test_of_a_core(self):
         """One of the kernel's: gcore leaves out what lies in one mapping with a guard region."""

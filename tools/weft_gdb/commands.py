@@ -61,7 +61,7 @@ class WeftApply(gdb.Command):
 
 
 class WeftThreads(gdb.Command):
-    """weft threads [TEXT]: every thread with what it waits for, who has that, since when, its tasks, and what it has used."""
+    """weft threads [TEXT]: every thread with what it waits for, who has that, since when, its tasks and fibers, and what it has used."""
 
     def __init__(self):
         super().__init__("weft threads", gdb.COMMAND_STATUS)

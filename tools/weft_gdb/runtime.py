@@ -6,7 +6,7 @@ import time
 import gdb
 
 from .description import find_description
-from .memory import Clock, LIMIT_S, read, text, word
+from .memory import Clock, LIMIT_S, read, text, word, words
 
 MAGIC = b"weftview"
 VERSION = 3
@@ -116,6 +116,44 @@ class Runtime:
             except gdb.MemoryError:
                 break
         return found
+
+    def fibers(self):
+        """Of each thread that has some: (how many, the name of the one that it is in or None)."""
+        found, seen = {}, set()
+        root = self.roots.get("wf_fibers")
+        at = word(root) if root and "wf_fiber_shown.name" in self.fields else 0
+        while at and at not in seen and len(seen) < MAX_SLOTS:
+            seen.add(at)
+            try:
+                if self.field(at, "wf_fibers.tid"):
+                    found[self.field(at, "wf_fibers.tid")] = self.fibers_of(at)
+                at = self.field(at, "wf_fibers.next")
+            except gdb.MemoryError:
+                break
+        return found
+
+    def fibers_of(self, record):
+        owner, page = self.field(record, "wf_fibers.id"), self.field(record, "wf_fibers.page")
+        nr, running, seen = 0, None, set()
+        while page and page not in seen and len(seen) < MAX_ROWS:
+            seen.add(page)
+            count = min(self.field(page, "wf_fibers_page.nr"), MAX_SLOTS)
+            places = words(page + self.offset("wf_fibers_page")[1], f"={count}Q")
+            for f in (place for place in places if place and not place & 1):
+                if self.field(f, "wf_fiber_shown.home_id") != owner:
+                    continue
+                nr += 1
+                if self.name("fiber", self.field(f, "wf_fiber_shown.state")) == "running":
+                    running = self.fiber_name(f)
+            page = self.field(page, "wf_fibers_page.next")
+        return nr, running
+
+    def fiber_name(self, fiber):
+        name = self.field(fiber, "wf_fiber_shown.name")
+        try:
+            return f'"{text(read(name, 32))}"' if name else hex(fiber)
+        except gdb.MemoryError:
+            return hex(fiber)
 
     def workers(self):
         rt = self.roots["wf_runtime"]

@@ -23,6 +23,7 @@ class Waits:
         self.by_child_tid = {t.child_tid: t for t in self.threads if t.child_tid}
         self.mutexes = {}
         self.tasks = rt.tasks()
+        self.fibers = rt.fibers()
         self.takers = {}
         for tid, (_, forker) in self.tasks.items():
             if forker and tid in self.by_tid:
@@ -56,7 +57,7 @@ class Waits:
         return t.words() + self.more(t) + f"; {t.nr_switches} switches, {t.run_ns / 1e6:.0f} ms of CPU time"
 
     def more(self, t):
-        """Of its wait and its tasks."""
+        """Of its wait, its tasks and its fibers."""
         line, owner, age = "", self.owner(t), self.age(t)
         if owner and self.joined(t):
             line += f': end of thread {owner.tid} "{owner.name}"'
@@ -64,7 +65,13 @@ class Waits:
             line += f': mutex held by thread {owner.tid} "{owner.name}"'
         if age is not None:
             line += f", for {seconds(age)}"
-        return line + self.tasks_words(t)
+        return line + self.tasks_words(t) + self.fibers_words(t)
+
+    def fibers_words(self, t):
+        nr, running = self.fibers.get(t.tid, (0, None))
+        if not nr:
+            return ""
+        return "; " + (f"in fiber {running} of " if running else "") + f"{nr} fiber{'' if nr == 1 else 's'}"
 
     def tasks_words(self, t):
         waiting, forker = self.tasks.get(t.tid, (0, 0))
