@@ -63,6 +63,11 @@ static bool read_fiber(struct reader *r, struct wf_dump_reach *reach, uint64_t a
 	char o[WF_L_MAX_SMALL];
 	uint64_t name;
 
+	/* The target stands still meanwhile: of a crowd, those that a thread of before has left are counted, too. */
+	if (reach->nr_fibers_read == MAX_FIBERS_OF_ONE || out->nr_fibers == MAX_FIBERS) {
+		reach->nr_fibers++;
+		return true;
+	}
 	if (!wf_layout_copy(r->l, r->t, address, WF_L_FIBER, o)) {
 		reach->nr_fibers++; /* a core need not have all memory */
 		return true;
@@ -70,8 +75,6 @@ static bool read_fiber(struct reader *r, struct wf_dump_reach *reach, uint64_t a
 	if (wf_layout_get(r->l, o, WF_L_FIBER_HOME_ID) != id)
 		return true; /* left by a thread that has ended */
 	reach->nr_fibers++;
-	if (reach->nr_fibers_read == MAX_FIBERS_OF_ONE || out->nr_fibers == MAX_FIBERS)
-		return true;
 	f = out->fibers;
 	if (!(out->nr_fibers & (out->nr_fibers - 1))) /* doubled when it is full */
 		f = realloc(f, (out->nr_fibers ? 2 * out->nr_fibers : 1) * sizeof(*f));
