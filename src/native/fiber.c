@@ -276,7 +276,7 @@ WF_FACE_CODE static struct wf_fiber_home *make_home_and_book(void)
 	struct wf_fiber_home *home = malloc(sizeof(*home));
 
 	if (home)
-		home->book = wf_fiberbook_new(&home->own);
+		home->book = wf_fiberbook_new(&home->own, &home->current);
 	if (home && !home->book) {
 		free(home);
 		return NULL;

@@ -31,13 +31,13 @@ WF_FACE_CODE static void add_page(struct wf_fiberbook *b, struct wf_fibers_page 
 	wf_store_release(&b->shown.page, p);
 }
 
-WF_FACE_CODE struct wf_fiberbook *wf_fiberbook_new(const void *own)
+WF_FACE_CODE struct wf_fiberbook *wf_fiberbook_new(const void *own, const void *current)
 {
 	struct wf_fiberbook *b = malloc(sizeof(*b));
 
 	if (!b)
 		return NULL;
-	*b = (struct wf_fiberbook){ .shown = { .own = own } };
+	*b = (struct wf_fiberbook){ .shown = { .own = own, .current = current } };
 	add_page(b, &b->first, WF_FIBERBOOK_FIRST);
 	b->shown.next = wf_load_relaxed(&wf_fibers_all);
 	while (!wf_cas(&wf_fibers_all, &b->shown.next, &b->shown))

@@ -25,8 +25,8 @@ struct wf_fiberbook {
 	uintptr_t first_places[WF_FIBERBOOK_FIRST];
 };
 
-/* own: of the thread's own stack; it stays where it is. NULL: no memory. It is never given back. */
-struct wf_fiberbook *wf_fiberbook_new(const void *own);
+/* own: of the thread's own stack. current: where it is said which fiber runs. Both stay where they are. NULL: no memory. It is never given back. */
+struct wf_fiberbook *wf_fiberbook_new(const void *own, const void *current);
 /* From now on it is this thread's, until wf_fiberbook_close(). id: of its fibers. */
 void wf_fiberbook_open(struct wf_fiberbook *b, uint64_t id, int32_t tid);
 void wf_fiberbook_close(struct wf_fiberbook *b);

@@ -145,6 +145,7 @@ static const struct wf_inspect_field fields[] = {
 	FIELD(wf_fibers, next),
 	FIELD(wf_fibers, page),
 	FIELD(wf_fibers, own),
+	FIELD(wf_fibers, current),
 	FIELD(wf_fibers, id),
 	FIELD(wf_fibers, tid),
 	SIZE(wf_fibers_page),

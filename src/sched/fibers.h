@@ -44,6 +44,7 @@ struct wf_fibers {
 	struct wf_fibers *next;      /* (p) */
 	struct wf_fibers_page *page; /* (o) the newest */
 	const void *own;             /* (p) the fiber that the thread's own stack is */
+	const void *current;         /* (p) where it is said which one the thread is in */
 	uint64_t id;                 /* (a) of the fibers that are this thread's */
 	int32_t tid;                 /* (a) of its thread; 0: nobody's */
 };

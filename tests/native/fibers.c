@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 #define MANY 100
+#define CROWD 1500
 
 static bool forks;
-static weft_event reading, given, has_many, has_crossed, never;
+static weft_event reading, given, has_many, has_crossed, is_crowded, never;
 static weft_fiber *gift;
 
 static __attribute__((noinline)) void deep(void *arg)
@@ -45,8 +46,11 @@ static void *transfers(void *arg)
 static weft_fiber *make(void *(*fn)(void *first), const char *name)
 {
 	struct weft_fiber_opts o = { .size = sizeof(o), .name = name };
-	weft_fiber *f = weft_fiber_new(fn, &o);
+	weft_fiber *f;
 
+	if (fn == yields) /* so that the core of many is small */
+		o.stack_bytes = WEFT_FIBER_MIN_STACK;
+	f = weft_fiber_new(fn, &o);
 	if (!f)
 		_exit(2);
 	return f;
@@ -103,6 +107,22 @@ static void *crosses(void *arg)
 	return arg;
 }
 
+/* More than are read, and it is in the first of them. */
+static void *in_a_crowd(void *arg)
+{
+	pthread_setname_np(pthread_self(), "crowded");
+	for (int i = 0; i < CROWD; i++)
+		(void)make(yields, "one of a crowd");
+	weft_event_set(&is_crowded);
+	(void)weft_event_wait(&never, WEFT_NEVER);
+	return arg;
+}
+
+static void *crowds(void *arg)
+{
+	return weft_fiber_resume(make(in_a_crowd, "in a crowd"), arg);
+}
+
 static void *reads(void *arg)
 {
 	char c;
@@ -152,6 +172,8 @@ int main(int argc, char **argv)
 	(void)weft_event_wait(&has_many, WEFT_NEVER);
 	(void)spawn(crosses, NULL);
 	(void)weft_event_wait(&has_crossed, WEFT_NEVER);
+	(void)spawn(crowds, NULL);
+	(void)weft_event_wait(&is_crowded, WEFT_NEVER);
 	(void)weft_fiber_resume(make(outer, "outer"), NULL);
 	return 2;
 }

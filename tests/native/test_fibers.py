@@ -47,6 +47,9 @@ class Fibers(unittest.TestCase):
         self.assertEqual(fibers_of(text, "many"), ['fiber "one of many": suspended'] * 20 + ["... and 80 more fibers"], text)
         self.assertEqual(fibers_of(text, "crossed"), CROSSED.splitlines(), text)
         self.assertEqual(fibers_of(text, "reads"), [], text)
+        crowded = fibers_of(text, "crowded")
+        self.assertEqual((crowded[0], crowded[-1]),
+                         ('fiber "in a crowd": running, resumed by the thread\'s own stack', "... and 1481 more fibers"), text)
         for function in ("transfers", "deep"):
             self.assertRegex(text, rf'\n    fiber "[^\n]*: suspended[^\n]*\n        #0  {function}\+\S+  fibers\.c:\d+\n        #1 ')
         self.assertRegex(text, r'\n    fiber "waits": waits [^\n]*\n        #0  crosses_in\+')
@@ -80,6 +83,7 @@ class Fibers(unittest.TestCase):
                          {"inner": by_name["outer"]["id"], "outer": "thread"})
         self.assertEqual((main["nr_fibers"], threads["heir"]["nr_fibers"]), (6, 1))
         self.assertEqual((threads["many"]["nr_fibers"], len(threads["many"]["fibers"])), (100, 100))
+        self.assertEqual((threads["crowded"]["nr_fibers"], len(threads["crowded"]["fibers"])), (1501, 1000))
         self.assertNotIn("fibers", threads["reads"])
         frames = {f.get("name"): [frame["function"] for frame in f.get("frames", [])] for t in threads.values() for f in t.get("fibers", [])}
         self.assertEqual((frames["heir's"][:2], frames["heir's"][-1]), (["deep", "yields"], "wf_arch_fiber_start"))

@@ -306,6 +306,7 @@ static bool look_at_extremes(void)
 		{ whole.tasks[0], sizeof(whole.tasks[0]) },
 		{ (const char *)whole.places_of_tasks, sizeof(uint64_t) * 4 },
 		{ (const char *)&whole.fibers_all, sizeof(whole.fibers_all) },
+		{ (const char *)&whole.fiber_current[PARKED], sizeof(uint64_t) },
 		{ (const char *)whole.fiber_pages[PARKED], sizeof(whole.fiber_pages[PARKED]) },
 		{ whole.fibers[PARKED], whole.rows[FAKE_FIBERS].size },
 		{ whole.fiber[PARKED], whole.rows[FAKE_FIBER].size },

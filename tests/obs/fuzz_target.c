@@ -119,6 +119,8 @@ static void build_fibers(struct image *i)
 		put(i->fibers[n], FAKE_FIBERS_NEXT, i->fibers_all);
 		put(i->fibers[n], FAKE_FIBERS_PAGE, at(i->fiber_pages[n]));
 		put(i->fibers[n], FAKE_FIBERS_OWN, at(i->stack));
+		i->fiber_current[n] = at(n % 3 ? i->fiber[n] : i->stack);
+		put(i->fibers[n], FAKE_FIBERS_CURRENT, at(&i->fiber_current[n]));
 		put(i->fibers[n], FAKE_FIBERS_ID, n + 1);
 		put(i->fibers[n], FAKE_FIBERS_TID, 100 + n);
 		put(i->fiber_pages[n], FAKE_FPAGE_NR, 4);

@@ -46,7 +46,7 @@ struct image {
 	char scopes[NR_THREADS][256], scope[NR_THREADS][64], groups[NR_GROUPS][512];
 	uint64_t tasks_all, places_of_tasks[2 * NR_THREADS];
 	char tasks[NR_THREADS][64];
-	uint64_t fibers_all, fiber_pages[NR_THREADS][8];
+	uint64_t fibers_all, fiber_current[NR_THREADS], fiber_pages[NR_THREADS][8];
 	char fibers[NR_THREADS][64], fiber[NR_THREADS][128];
 	char stack[4096];
 };

@@ -16,7 +16,7 @@ static uintptr_t *places[MANY];
 
 static struct wf_fiberbook *begin(void)
 {
-	struct wf_fiberbook *b = wf_fiberbook_new(&own);
+	struct wf_fiberbook *b = wf_fiberbook_new(&own, &own);
 
 	memset(places, 0, sizeof(places));
 	wf_fiberbook_open(b, 7, 1);

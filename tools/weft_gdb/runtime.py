@@ -134,16 +134,17 @@ class Runtime:
 
     def fibers_of(self, record):
         owner, page = self.field(record, "wf_fibers.id"), self.field(record, "wf_fibers.page")
-        nr, running, seen = 0, None, set()
+        nr, running, seen, size = 0, None, set(), self.offset("wf_fiber_shown")[1]
         while page and page not in seen and len(seen) < MAX_ROWS:
             seen.add(page)
             count = min(self.field(page, "wf_fibers_page.nr"), MAX_SLOTS)
             places = words(page + self.offset("wf_fibers_page")[1], f"={count}Q")
             for f in (place for place in places if place and not place & 1):
-                if self.field(f, "wf_fiber_shown.home_id") != owner:
+                raw = read(f, size)
+                if self.get(raw, "wf_fiber_shown.home_id") != owner:
                     continue
                 nr += 1
-                if self.name("fiber", self.field(f, "wf_fiber_shown.state")) == "running":
+                if self.name("fiber", self.get(raw, "wf_fiber_shown.state")) == "running":
                     running = self.fiber_name(f)
             page = self.field(page, "wf_fibers_page.next")
         return nr, running

@@ -9,7 +9,8 @@
 #define MAX_PLACES (1u << 22)   /* that are looked at, of all threads */
 #define MAX_FIBERS 10000u       /* that are read, of all threads */
 #define MAX_FIBERS_OF_ONE 1000u /* and of one */
-#define MAX_PAGES 1024u         /* of one */
+#define MAX_CHAIN 64u
+#define MAX_PAGES 1024u /* of one */
 #define PLACES_AT_ONCE 512u
 
 /* Ranks of states: the one that the thread is in has 0. */
@@ -26,6 +27,7 @@ struct reader {
 	const struct wf_target *t;
 	struct wf_groups *out;
 	struct wf_reading stacks;
+	size_t nr_chain; /* of the thread that is looked at: these were read first */
 	uint64_t places_left;
 	uint64_t order[6]; /* values of states, in the order in which they are shown */
 };
@@ -102,6 +104,32 @@ static bool read_fiber(struct reader *r, struct wf_dump_reach *reach, uint64_t a
 	return true;
 }
 
+static struct wf_dump_fiber *find(struct wf_dump_fiber *list, size_t nr, uint64_t address)
+{
+	size_t i = 0;
+
+	while (i < nr && list[i].address != address)
+		i++;
+	return i < nr ? &list[i] : NULL;
+}
+
+/* The one that the thread is in, and whoever waits for it: however many there are, these are shown. */
+static bool read_chain(struct reader *r, struct wf_dump_reach *reach, uint64_t at, uint64_t id)
+{
+	for (unsigned n = 0; at && at != reach->own_fiber && n < MAX_CHAIN; n++) {
+		const size_t before = reach->nr_fibers_read;
+
+		if (find(r->out->fibers + reach->first_fiber, before, at))
+			return true;
+		if (!read_fiber(r, reach, at, id))
+			return false;
+		if (reach->nr_fibers_read == before)
+			return true;
+		at = r->out->fibers[r->out->nr_fibers - 1].parent;
+	}
+	return true;
+}
+
 static bool read_places(struct reader *r, struct wf_dump_reach *reach, uint64_t at, uint64_t nr,
 			uint64_t id)
 {
@@ -115,7 +143,10 @@ static bool read_places(struct reader *r, struct wf_dump_reach *reach, uint64_t 
 		if (!wf_target_read(r->t, at, places, n * sizeof(places[0])))
 			return true;
 		for (uint64_t i = 0; i < n; i++) {
-			if (places[i] && !(places[i] & 1) && !read_fiber(r, reach, places[i], id))
+			if (!places[i] || places[i] & 1 ||
+			    find(r->out->fibers + reach->first_fiber, r->nr_chain, places[i]))
+				continue;
+			if (!read_fiber(r, reach, places[i], id))
 				return false;
 		}
 		at += n * sizeof(places[0]);
@@ -123,15 +154,6 @@ static bool read_places(struct reader *r, struct wf_dump_reach *reach, uint64_t 
 		r->places_left -= n;
 	}
 	return true;
-}
-
-static struct wf_dump_fiber *find(struct wf_dump_fiber *list, size_t nr, uint64_t address)
-{
-	size_t i = 0;
-
-	while (i < nr && list[i].address != address)
-		i++;
-	return i < nr ? &list[i] : NULL;
 }
 
 /* The thread's own stack goes on with the parents of the fiber that it is in: theirs are no stacks of their own. */
@@ -165,6 +187,7 @@ static bool read_of_thread(struct reader *r, const struct wf_dump_thread *d, siz
 			   const char *record)
 {
 	struct wf_dump_fiber *fibers;
+	uint64_t at = 0;
 	struct wf_dump_reach *reach = &r->out->reaches[index];
 	uint64_t page = wf_layout_get(r->l, record, WF_L_FIBERS_PAGE), mark = 0;
 	const uint64_t id = wf_layout_get(r->l, record, WF_L_FIBERS_ID);
@@ -173,6 +196,11 @@ static bool read_of_thread(struct reader *r, const struct wf_dump_thread *d, siz
 		return true; /* once, even in a list that is circular */
 	reach->own_fiber = wf_layout_get(r->l, record, WF_L_FIBERS_OWN);
 	reach->first_fiber = r->out->nr_fibers;
+	(void)wf_target_read(r->t, wf_layout_get(r->l, record, WF_L_FIBERS_CURRENT), &at,
+			     sizeof(at));
+	if (!read_chain(r, reach, at, id))
+		return false;
+	r->nr_chain = reach->nr_fibers_read;
 	for (unsigned n = 1; page && page != mark && n <= MAX_PAGES; n++) {
 		char o[WF_L_MAX_SMALL];
 
