@@ -10,8 +10,8 @@
  * A call of the thread that waits then, or would have to, ends as a signal handler without SA_RESTART would end it: with the
  * count of what was transferred, else with -1 and ETIMEDOUT, or ECANCELED if a scope was cancelled. Each one does, not the
  * first alone. A call that needs no wait is made as ever. Waits that no signal ends, no scope ends: mutexes, reads from a disk.
- * Waits of pthread_cond_wait(), sem_wait() and pthread_join() end with ETIMEDOUT, once for each scope. Those of semaphores and
- * conditions that processes share are not ended: see docs/limits.md.
+ * Waits of pthread_cond_wait(), sem_wait() and pthread_join() end with ETIMEDOUT, once for each scope, also those of semaphores
+ * and conditions that processes share.
  *
  * In native mode only the functions of libweft are reached.
  */

@@ -491,9 +491,7 @@ static enum wf_reason park(struct wf_ring_op *op, uint32_t flags, enum wf_wait k
 bool wf_ring_park(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, int64_t deadline,
 		  enum wf_reason *out)
 {
-	/* Futexes are locks, and disks answer soon. */
-	*out = park(op, kind == WF_WAIT_CHILD ? WF_INTR | WF_REACHED : WF_INTR, kind, what,
-		    deadline);
+	*out = park(op, op->is_reached ? WF_INTR | WF_REACHED : WF_INTR, kind, what, deadline);
 	return is_done(op);
 }
 

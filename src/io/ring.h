@@ -36,6 +36,7 @@ struct wf_ring_op {
 	int fd;
 	uint32_t len, file_index;
 	uint64_t addr, addr2, addr3;
+	bool is_reached;   /* (c) scopes end the wait, too */
 	int32_t res;       /* (q) -ECANCELED: given up before it came to anything */
 	bool is_submitted; /* (q) */
 	bool is_done;      /* (q) */
@@ -47,7 +48,7 @@ long wf_ring_submit(enum wf_ring_kind kind, struct wf_ring_op *op);
 uint32_t wf_ring_nr_reads(void);
 /* Does the next one gain by it? nr_beside: others that wait for the disk. is_begun: the page cache reads already. */
 bool wf_ring_takes_reads(uint32_t nr_beside, bool is_begun);
-/* True: done. False: the deadline, or a signal may want the thread; *out says which. */
+/* True: done. False: the deadline, or a signal or a scope may want the thread; *out says which. */
 WF_PARKS bool wf_ring_park(struct wf_ring_op *op, enum wf_wait kind, uint64_t what,
 			   int64_t deadline, enum wf_reason *out);
 WF_PARKS void wf_ring_cancel(struct wf_ring_op *op, enum wf_wait kind, uint64_t what);

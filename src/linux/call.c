@@ -50,10 +50,23 @@ static void learn(long nr, uint64_t began)
 		wf_store_relaxed(&returns_soon[nr], true);
 }
 
+/* Those futex waits that scopes end, and what signals end. */
+static bool is_reached(const struct lx_thread *self, long nr)
+{
+	return lx_scope_reaches(nr) || lx_scope_in_futex(self);
+}
+
+static bool is_cut_off(struct lx_thread *self, long nr)
+{
+	if (lx_scope_reaches(nr))
+		return lx_scope_is_over(self);
+	return lx_scope_in_futex(self) && lx_scope_ends_futex(self);
+}
+
 static long call_once(struct lx_thread *self, long nr, const long args[6], enum how how)
 {
 	static const uint32_t nothing;
-	struct wf_scopes *sc = how == CALL_REST || !lx_scope_reaches(nr) ? NULL : self->base.scopes;
+	struct wf_scopes *sc = how == CALL_REST || !is_reached(self, nr) ? NULL : self->base.scopes;
 	/* The monitor interrupts a call that breaks only while the worker is there. */
 	bool is_new = how == CALL_WATCHED && WF_UNLIKELY(!is_known(nr)) && !self->base.breaks_call;
 	uint64_t began = is_new ? wf_cpu_cycles() : 0;
@@ -137,7 +150,7 @@ static long call_through(long nr, const long args[6], enum how how, enum lx_rest
 		if (lx_signal_is_waiting(self)) {
 			if (ret == -ERESTARTNOINTR)
 				return ret;
-		} else if (ret != -EINTR || !lx_scope_reaches(nr) || !lx_scope_is_over(self)) {
+		} else if (ret != -EINTR || !is_cut_off(self, nr)) {
 			wf_rescue_let_others_run();
 			continue;
 		}

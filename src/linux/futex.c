@@ -99,8 +99,16 @@ static long wake_op(uint32_t *addr, uint32_t nr, uint32_t *addr2, uint32_t nr2, 
 	return ret;
 }
 
+/*
+ * Invariant (a wake-up that the kernel has counted is not lost, nor is the end of a scope): a scope has ended such a wait only
+ * if the kernel says that nothing has woken it, which is -EINTR of the call, or -ECANCELED of the ring's; a result of 0 is
+ * returned, however long the scope is over. The end is looked for behind the store that announces the wait (in_call, or the
+ * state of a thread that parks; sched/scope.h), and each time that the call or the wait begins anew. Who changes the word
+ * before it wakes is not missed between two calls, since the kernel compares it again; libc's waits that are ended do that.
+ */
 static long wait_shared(struct wf_frame *f, uint32_t val, uint32_t mask, int64_t deadline)
 {
+	struct lx_thread *self = lx_self();
 	long ret = mask ? lx_ring_futex((uint32_t *)WF_ARG0(f), val, mask, deadline) : -ENOSYS;
 	long args[6] = { (long)WF_ARG0(f), (long)WF_ARG1(f), (long)WF_ARG2(f),
 			 (long)WF_ARG3(f), (long)WF_ARG4(f), (long)WF_ARG5(f) };
@@ -108,8 +116,14 @@ static long wait_shared(struct wf_frame *f, uint32_t val, uint32_t mask, int64_t
 	if (ret != -ENOSYS)
 		return ret;
 	/* as the kernel: a wait with a time is not made again after a handler */
-	return lx_blocking_call(__NR_futex, args, true,
-				args[3] ? LX_RESTART_NEVER : LX_RESTART_SYS);
+	ret = lx_blocking_call(__NR_futex, args, true, args[3] ? LX_RESTART_NEVER : LX_RESTART_SYS);
+	if ((ret == -ERESTARTSYS || ret == -EINTR) && lx_scope_in_futex(self) &&
+	    !lx_signal_is_waiting(self)) {
+		long error = lx_scope_ended_futex(self, (const uint32_t *)WF_ARG0(f));
+
+		return error ? error : ret;
+	}
+	return ret;
 }
 
 /* How many FUTEX_WAKE wakes: the kernel counts before it compares, so 0 and less mean 1. */

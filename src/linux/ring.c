@@ -39,6 +39,11 @@ static bool is_wanted(const struct lx_thread *self, bool are_many)
 	return mode == LX_RING_ALWAYS || (are_many && !is_filtered());
 }
 
+static bool is_cut_off(struct lx_thread *self, enum wf_wait kind)
+{
+	return kind == WF_WAIT_FUTEX ? lx_scope_ends_futex(self) : lx_scope_is_over(self);
+}
+
 static long wait_for(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
@@ -50,13 +55,19 @@ static long wait_for(struct wf_ring_op *op, enum wf_wait kind, uint64_t what, in
 		return ret;
 	while (!wf_ring_park(op, kind, what, deadline, &reason)) {
 		if (reason == WF_WAKE_INTERRUPTED && !lx_signal_is_waiting(self) &&
-		    !(kind == WF_WAIT_CHILD && lx_scope_is_over(self)))
+		    !(op->is_reached && is_cut_off(self, kind)))
 			continue;
 		wf_ring_cancel(op, kind, what);
 		if (op->res != -ECANCELED)
 			break;
 		if (reason == WF_WAKE_TIMEOUT)
 			return -ETIMEDOUT;
+		/* Only now: a wake-up that came meanwhile would have counted, and the scope had ended nothing. */
+		if (op->is_reached && kind == WF_WAIT_FUTEX && !lx_signal_is_waiting(self)) {
+			ret = lx_scope_ended_futex(self, (const uint32_t *)what);
+			if (ret)
+				return ret;
+		}
 		return deadline == WF_NEVER ? -ERESTARTSYS : -ERESTART_RESTARTBLOCK;
 	}
 	return op->res;
@@ -70,6 +81,7 @@ long lx_ring_futex(uint32_t *addr, uint32_t val, uint32_t mask, int64_t deadline
 		.addr = (uintptr_t)addr,
 		.addr2 = val,
 		.addr3 = mask,
+		.is_reached = lx_scope_in_futex(lx_self()), /* the others are locks */
 	};
 	uint32_t value = 0;
 	long ret = wf_arch_load32(addr, &value);
@@ -102,6 +114,7 @@ long lx_ring_child(int which, int id, int options)
 		.fd = id,
 		.len = (uint32_t)which,
 		.file_index = (uint32_t)(options & ~WNOHANG) | WNOWAIT,
+		.is_reached = true,
 	};
 	long ret;
 

@@ -45,6 +45,14 @@ void lx_scope_end_futex(void)
 	sc->in_wait = sc->in_once = false;
 }
 
+bool lx_scope_ends_futex(const struct lx_thread *self)
+{
+	struct wf_scopes *sc = self->base.scopes;
+
+	return sc->in_wait ? wf_scope_error_of(sc, sc->top) != 0
+			   : wf_scopes_until_once(sc) <= sc->now();
+}
+
 long lx_scope_ended_futex(struct lx_thread *self, const uint32_t *word)
 {
 	struct wf_scopes *sc = self->base.scopes;

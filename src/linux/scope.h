@@ -54,6 +54,8 @@ WF_INLINE bool lx_scope_in_futex(const struct lx_thread *self)
 /* Where those are that a scope ends once has been found out, by a wait with is_probing. */
 bool lx_scope_knows_once(void);
 
+/* It was interrupted: does a scope end it? Notes nothing, as it may turn out that it was woken meanwhile. */
+bool lx_scope_ends_futex(const struct lx_thread *self);
 /* It was interrupted: what it returns, -ETIMEDOUT or -ECANCELED; 0: no scope has ended it. */
 long lx_scope_ended_futex(struct lx_thread *self, const uint32_t *word);
 

@@ -127,7 +127,7 @@ void wf_park_begin_call(struct wf_scopes *sc)
 	if (wf_scopes_begin_wait(sc, &until))
 		until = wf_now() + GRACE_NS;
 	else
-		until = sc->until;
+		until = sc->in_once ? wf_scopes_until_once(sc) : sc->until;
 	/* No sooner, either: a call with a time limit that is broken for nothing begins to wait anew. */
 	if (wf_load_relaxed(&sc->armed) == until)
 		return;

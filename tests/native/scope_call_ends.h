@@ -11,6 +11,7 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static mqd_t empty_queue, full_queue;
 static char fifo[64], lock_path[64];
 static pid_t child;
 static pthread_t endless;
+static sem_t *shared_sem;
 static char buf[65536];
 
 static inline long ret_of(long ret)
@@ -167,6 +169,8 @@ static inline void make_all(void)
 		;
 	fcntl(dgram[1], F_SETFL, 0);
 	make_tcp();
+	shared_sem = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sem_init(shared_sem, 1, 0);
 	make_files();
 	make_queues();
 	set = epoll_create1(0);

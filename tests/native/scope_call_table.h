@@ -352,6 +352,44 @@ static inline long call_sem_wait(void)
 	return ret;
 }
 
+/* Those that processes share wait in the kernel. */
+static inline long call_cond_wait_shared(void)
+{
+	pthread_mutexattr_t lock_attr;
+	pthread_condattr_t attr;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	long ret;
+
+	pthread_mutexattr_init(&lock_attr);
+	pthread_mutexattr_setpshared(&lock_attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(&lock, &lock_attr);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_cond_init(&cond, &attr);
+	pthread_mutex_lock(&lock);
+	ret = -pthread_cond_wait(&cond, &lock);
+	CHECK_EQ(pthread_mutex_trylock(&lock), EBUSY);
+	pthread_mutex_unlock(&lock);
+	pthread_cond_destroy(&cond);
+	pthread_mutex_destroy(&lock);
+	return ret;
+}
+
+static inline long call_sem_wait_shared(void)
+{
+	return ret_of(sem_wait(shared_sem));
+}
+
+static inline long call_sem_timedwait_shared(void)
+{
+	struct timespec day;
+
+	clock_gettime(CLOCK_REALTIME, &day);
+	day.tv_sec += 86400;
+	return ret_of(sem_timedwait(shared_sem, &day));
+}
+
 static inline long call_join(void)
 {
 	return -pthread_join(endless, NULL);
@@ -418,6 +456,9 @@ static const struct call {
 	ONCE(cond_wait),
 	ONCE(cond_timedwait),
 	ONCE(sem_wait),
+	ONCE(cond_wait_shared),
+	ONCE(sem_wait_shared),
+	ONCE(sem_timedwait_shared),
 	ONCE(join),
 };
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Scopes and what processes share: semaphores wait in the kernel, and nothing that is posted is lost to a wait that was cut off. */
+#include "native.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <weft/scope.h>
+#include <weft/weft.h>
+
+#define NR_ROUNDS 300
+#define NR_CROWD 40 /* more than wait in calls of their own: the rest goes to a ring */
+
+#define IF_REACHED()                                                                               \
+	do {                                                                                       \
+		if (is_native_run())                                                               \
+			SKIP("scopes do not reach into libc in native mode");                      \
+		map();                                                                             \
+	} while (0)
+
+static struct shared {
+	sem_t sem, told;
+	pthread_mutex_t lock;
+} * shared;
+
+static void map(void)
+{
+	pthread_mutexattr_t attr;
+
+	if (!shared)
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sem_init(&shared->sem, 1, 0);
+	sem_init(&shared->told, 1, 0);
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(&shared->lock, &attr);
+}
+
+static int wait_errno(void)
+{
+	return sem_wait(&shared->sem) < 0 ? errno : 0;
+}
+
+TEST(a_post_after_a_wait_that_was_cut_off_is_there)
+{
+	weft_scope s;
+
+	IF_REACHED();
+	weft_scope_open(&s, weft_now() + WEFT_MS, "s");
+	CHECK_EQ(wait_errno(), ETIMEDOUT);
+	CHECK_EQ(sem_post(&shared->sem), 0);
+	CHECK_EQ(wait_errno(), 0);
+	CHECK_EQ(sem_trywait(&shared->sem), -1);
+	CHECK_EQ(weft_scope_close(&s), -ETIMEDOUT);
+}
+
+TEST(what_is_there_is_had_in_a_scope_that_is_over)
+{
+	weft_scope s;
+
+	IF_REACHED();
+	CHECK_EQ(sem_post(&shared->sem), 0);
+	weft_scope_open(&s, WEFT_NOW, "s");
+	CHECK_EQ(wait_errno(), 0);
+	CHECK_EQ(weft_scope_close(&s), 0);
+}
+
+TEST(another_process_ends_a_wait_in_a_scope)
+{
+	weft_scope s;
+	int status = 0;
+	pid_t pid;
+
+	IF_REACHED();
+	weft_scope_open(&s, weft_now() + 60 * WEFT_SEC, "s");
+	pid = fork();
+	if (pid == 0) {
+		sem_wait(&shared->told);
+		sem_post(&shared->sem);
+		_exit(0);
+	}
+	sem_post(&shared->told);
+	CHECK_EQ(wait_errno(), 0);
+	CHECK_EQ(weft_scope_close(&s), 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+}
+
+static void *post(void *arg)
+{
+	sem_post(&shared->sem);
+	return arg;
+}
+
+static void *take(void *arg)
+{
+	CHECK_EQ(wait_errno(), 0);
+	return arg;
+}
+
+static void *cancel(void *scope)
+{
+	weft_scope_cancel(scope);
+	return NULL;
+}
+
+/* One waits in a scope that is about to be cancelled, one in none. A wake-up that the first loses leaves the second there. */
+TEST(no_wake_up_is_lost_to_a_wait_that_is_cut_off)
+{
+	int nr_cut = 0, nr_had = 0;
+
+	IF_REACHED();
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		pthread_t other, poster, canceller;
+		weft_scope s;
+		int error;
+
+		weft_scope_open(&s, WEFT_NEVER, "s");
+		pthread_create(&other, NULL, take, NULL);
+		pthread_create(i % 2 ? &poster : &canceller, NULL, i % 2 ? post : cancel, &s);
+		pthread_create(i % 2 ? &canceller : &poster, NULL, i % 2 ? cancel : post, &s);
+		error = wait_errno();
+		CHECK(error == 0 || error == ETIMEDOUT);
+		CHECK_EQ(weft_scope_close(&s), error ? -ECANCELED : 0);
+		if (!error)
+			sem_post(&shared->sem);
+		pthread_join(other, NULL);
+		pthread_join(poster, NULL);
+		pthread_join(canceller, NULL);
+		CHECK_EQ(sem_trywait(&shared->sem), -1);
+		nr_cut += error != 0;
+		nr_had += error == 0;
+	}
+	tap_note("%d cut off, %d had", nr_cut, nr_had);
+}
+
+static void *wait_in_time(void *until)
+{
+	weft_scope s;
+
+	weft_scope_open(&s, *(weft_time *)until, "crowd");
+	CHECK_EQ(wait_errno(), ETIMEDOUT);
+	CHECK(weft_now() >= *(weft_time *)until);
+	CHECK_EQ(weft_scope_close(&s), -ETIMEDOUT);
+	return NULL;
+}
+
+TEST(a_crowd_is_cut_off_in_time)
+{
+	weft_time until = weft_now() + 20 * WEFT_MS;
+	pthread_t t[NR_CROWD];
+
+	IF_REACHED();
+	for (int i = 0; i < NR_CROWD; i++)
+		pthread_create(&t[i], NULL, wait_in_time, &until);
+	for (int i = 0; i < NR_CROWD; i++)
+		pthread_join(t[i], NULL);
+	CHECK_EQ(sem_trywait(&shared->sem), -1);
+}
+
+static void *hold(void *arg)
+{
+	pthread_mutex_lock(&shared->lock);
+	sem_post(&shared->told);
+	sem_wait(&shared->sem);
+	weft_sleep_until(weft_now() + 5 * WEFT_MS);
+	pthread_mutex_unlock(&shared->lock);
+	return arg;
+}
+
+TEST(no_scope_ends_the_wait_for_a_mutex_that_processes_share)
+{
+	weft_scope s;
+	pthread_t t;
+
+	IF_REACHED();
+	pthread_create(&t, NULL, hold, NULL);
+	sem_wait(&shared->told);
+	weft_scope_open(&s, WEFT_NOW, "s");
+	weft_scope_cancel(&s);
+	sem_post(&shared->sem);
+	CHECK_EQ(pthread_mutex_lock(&shared->lock), 0);
+	CHECK_EQ(pthread_mutex_unlock(&shared->lock), 0);
+	CHECK_EQ(weft_scope_close(&s), 0);
+	pthread_join(t, NULL);
+}
+
+/* The timer of a scope that has done it already breaks the next wait no more: it waits, and does not turn. */
+TEST(the_second_wait_in_a_scope_rests)
+{
+	struct timespec before, after;
+	weft_scope outer, s;
+
+	IF_REACHED();
+	weft_scope_open(&outer, weft_now() + 200 * WEFT_MS, "outer");
+	weft_scope_open(&s, WEFT_NOW, "s");
+	CHECK_EQ(wait_errno(), ETIMEDOUT);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+	CHECK_EQ(wait_errno(), ETIMEDOUT);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+	CHECK((after.tv_sec - before.tv_sec) * WEFT_SEC + after.tv_nsec - before.tv_nsec <
+	      50 * WEFT_MS);
+	CHECK_EQ(weft_scope_close(&s), -ETIMEDOUT);
+	CHECK_EQ(weft_scope_close(&outer), -ETIMEDOUT);
+}
