@@ -33,7 +33,7 @@ typedef struct weft_fiber weft_fiber;
 
 struct weft_fiber_opts {
 	size_t size;        /* of this structure */
-	const char *name;   /* in messages; NULL: its address is shown */
+	const char *name;   /* in messages and dumps; NULL: its address is shown */
 	size_t stack_bytes; /* rounded up to a power of two; 0: WEFT_FIBER_STACK */
 };
 
