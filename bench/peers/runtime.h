@@ -85,7 +85,7 @@ typedef ABT_thread thread;
 
 extern ABT_pool pools[MAX_WORKERS]; /* threads.c has it */
 
-/* One pool for each worker, its own first; who has nothing takes from another at random. */
+/* One pool for each worker, its own first; a worker without work takes from another at random. */
 static inline void start(int nr_workers)
 {
 	ABT_xstream streams[MAX_WORKERS];

@@ -65,7 +65,7 @@ WF_FACE_CODE void wf_fiberbook_forget_others(const struct wf_fiberbook *mine)
 }
 
 /*
- * What other threads have left comes first. If that is less than a fourth, a page comes as well, as large as all others: so
+ * Places that other threads have left come first. If these are less than a fourth, a page comes as well, as large as all others: so
  * a search is paid for by as many fibers as it looks at places, and the places are never many more than there were fibers.
  */
 WF_FACE_CODE void wf_fiberbook_grow(struct wf_fiberbook *b)

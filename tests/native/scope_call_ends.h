@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the calls of scope_calls.c and scope_partial.c wait for: a process makes all of it once. */
+/* The ends that the calls of scope_calls.c and scope_partial.c wait for: a process makes them once. */
 #ifndef WEFT_TESTS_NATIVE_SCOPE_CALL_ENDS_H
 #define WEFT_TESTS_NATIVE_SCOPE_CALL_ENDS_H
 
