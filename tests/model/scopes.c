@@ -181,6 +181,19 @@ static void setup_call(void)
 	machine_stranger(cancel, NULL);
 }
 
+/* One that each scope ends once, as a wait for what processes share is: it goes by the scopes, not by is_told. */
+static void once_call_in_scope(void *arg)
+{
+	chain.in_once = true;
+	call_in_scope(arg);
+}
+
+static void setup_once_call(void)
+{
+	begin(once_call_in_scope);
+	machine_stranger(cancel, NULL);
+}
+
 /* A shield hides what was cancelled; what is behind it shows again. */
 static void wait_behind_shield(void *arg)
 {
@@ -301,6 +314,9 @@ static void setup_helped(void)
 static const struct model cancelled = { .setup = setup_cancel, .check = machine_check, .bound = 3 };
 static const struct model in_time = { .setup = setup_deadline, .check = machine_check, .bound = 3 };
 static const struct model in_call = { .setup = setup_call, .check = machine_check, .bound = 3 };
+static const struct model in_once_call = { .setup = setup_once_call,
+					   .check = machine_check,
+					   .bound = 3 };
 static const struct model shielded = { .setup = setup_shield, .check = machine_check, .bound = 3 };
 static const struct model in_tree = { .setup = setup_tree, .check = machine_check, .bound = 2 };
 static const struct model in_group = { .setup = setup_group, .check = machine_check, .bound = 2 };
@@ -319,6 +335,7 @@ TEST(a_deadline_meets_the_wait_whenever_it_fires)
 TEST(a_real_call_is_broken)
 {
 	model_verify(&in_call);
+	model_verify(&in_once_call);
 }
 
 TEST(a_shield_hides_only_for_as_long_as_it_is_open)
@@ -355,6 +372,7 @@ TEST(a_canceller_that_looks_before_it_has_told_is_caught)
 TEST(a_call_that_does_not_say_that_it_begins_is_caught)
 {
 	model_catches(in_call, "wf_park_begin_call", "store");
+	model_catches(in_once_call, "wf_park_begin_call", "store");
 }
 
 TEST(a_timer_that_fires_without_a_barrier_is_caught)
