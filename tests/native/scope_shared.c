@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <weft/scope.h>
+#include <weft/thread.h>
 #include <weft/weft.h>
 
 #define NR_ROUNDS 300
@@ -194,6 +195,38 @@ TEST(a_crowd_is_cut_off_in_time)
 	for (int i = 0; i < NR_CROWD; i++)
 		pthread_join(t[i], NULL);
 	CHECK_EQ(sem_trywait(&shared->sem), -1);
+}
+
+static int wait_twice(void *unused)
+{
+	weft_scope s;
+	int in_time, cancelled;
+
+	weft_scope_open(&s, weft_now() + WEFT_MS, "s");
+	in_time = wait_errno();
+	weft_scope_close(&s);
+	sem_post(&shared->told);
+	cancelled = wait_errno();
+	return in_time == ETIMEDOUT && cancelled == ETIMEDOUT ? 7 : 1;
+}
+
+/* By its own scope, and by the one around its function; on a kernel thread of its own no ring is asked. */
+TEST(a_cancelled_thread_is_cut_off_also_a_bound_one)
+{
+	const unsigned flags[] = { 0, WEFT_THREAD_BOUND };
+
+	IF_REACHED();
+	for (int i = 0; i < 2; i++) {
+		struct weft_thread_opts opts = { .size = sizeof(opts), .flags = flags[i] };
+		weft_thread *t;
+		int result = 0;
+
+		CHECK_EQ(weft_thread_spawn(wait_twice, NULL, &opts, &t), 0);
+		sem_wait(&shared->told);
+		weft_thread_cancel(t);
+		CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+		CHECK_EQ(result, 7);
+	}
 }
 
 static void *hold(void *arg)
