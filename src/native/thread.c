@@ -183,8 +183,21 @@ static WF_FACE_CODE void end(void *arg)
 	publish(t, WF_USE_ENDED);
 }
 
+/* The canceller of the thread stores that first, and looks for the scope then: one of us sees the other. */
+static WF_FACE_CODE void show_root(struct weft_thread *t, weft_scope *root)
+{
+	wf_store_seq_cst(&t->root, root);
+	if (WF_UNLIKELY(wf_load_seq_cst(&t->is_cancelled)))
+		weft_scope_cancel(root);
+}
+
+static WF_FACE_CODE const char *scope_name(const struct weft_thread *t)
+{
+	return t->name[0] ? t->name : NULL;
+}
+
 /* The function has returned. True: there is another one. */
-static WF_FACE_CODE bool goes_on(struct weft_thread *t)
+static WF_FACE_CODE bool goes_on(struct weft_thread *t, weft_scope *root)
 {
 	struct wf_thread *self = wf_face_enter();
 	enum wf_shell_rest rest;
@@ -198,17 +211,11 @@ static WF_FACE_CODE bool goes_on(struct weft_thread *t)
 	if (rest != WF_REST_RUNS)
 		return false;
 	wf_arch_set_fp_modes(t->fp_modes);
-	wf_scopes_enter(t->root);
+	/* Not by the spawner: the stack of a thread that has rested for long is in no cache. */
+	wf_scopes_renew(root, scope_name(t));
+	wf_scopes_enter(root);
+	show_root(t, root);
 	return true;
-}
-
-/* The canceller of the thread stores that first, and looks for the scope then: one of us sees the other. */
-static WF_FACE_CODE void open_root(struct weft_thread *t, weft_scope *root)
-{
-	weft_scope_open(root, WEFT_NEVER, t->name[0] ? t->name : NULL);
-	wf_store_seq_cst(&t->root, root);
-	if (WF_UNLIKELY(wf_load_seq_cst(&t->is_cancelled)))
-		weft_scope_cancel(root);
 }
 
 static WF_FACE_CODE void *run(void *arg)
@@ -229,14 +236,15 @@ static WF_FACE_CODE void *run(void *arg)
 			return NULL; /* the spawner joins what is left */
 	}
 	pthread_cleanup_push(end, t);
-	open_root(t, &root);
+	weft_scope_open(&root, WEFT_NEVER, scope_name(t));
+	show_root(t, &root);
 	do {
 		if (t->name[0])
 			name_self(t->name);
 		t->result = -ECANCELED;
 		t->result = t->fn(t->arg);
 		wf_scopes_leave_all(t->name);
-	} while (goes_on(t));
+	} while (goes_on(t, &root));
 	pthread_cleanup_pop(1);
 	return NULL;
 }
@@ -335,8 +343,7 @@ static WF_FACE_CODE weft_thread *set_up(struct weft_thread *t, weft_fn *fn, void
 	t->name[0] = '\0';
 	if (o->name)
 		copy_name(t->name, o->name);
-	if (t->root)
-		wf_scopes_renew(t->root, t->name[0] ? t->name : NULL);
+	wf_store_relaxed(&t->root, NULL); /* until the thread shows it anew */
 	wf_store_relaxed(&t->uses, t->uses + 1);
 	wf_store_release(&t->state, WF_USE_RUNNING);
 	return handle_of(t);

@@ -43,7 +43,7 @@ struct weft_thread {
 	weft_fn *fn;    /* (c) */
 	void *arg;      /* (c) */
 	int result;     /* (p) */
-	/* (a) around all of its function, on its stack, from the first one to the end; NULL: not there yet, or no more */
+	/* (a) around all of its function, on its stack; NULL: it has not begun, or is no more */
 	weft_scope *root;
 	uint32_t is_cancelled;  /* (a) */
 	uint32_t nr_cancelling; /* (a) those that may have read root, and use it */

@@ -242,6 +242,27 @@ TEST(a_cancel_ends_waits_by_an_error)
 	close(fds[1]);
 }
 
+static int sleeps_until_cancelled(void *arg)
+{
+	(void)arg;
+	return weft_sleep_until(WEFT_NEVER);
+}
+
+TEST(a_cancel_may_come_as_it_begins)
+{
+	for (size_t i = 0; i < 400; i++) {
+		weft_thread *t;
+		int result = 0;
+
+		CHECK_EQ(weft_thread_spawn(sleeps_until_cancelled, NULL, NULL, &t), 0);
+		for (size_t spin = 0; spin < i * 40; spin++)
+			__asm__ volatile("" ::: "memory");
+		weft_thread_cancel(t);
+		CHECK_EQ(weft_thread_join(t, &result, WEFT_NEVER), 0);
+		CHECK_EQ(result, -ECANCELED);
+	}
+}
+
 static int works_for_a_moment(void *rounds)
 {
 	volatile char used[4096];
