@@ -104,6 +104,16 @@ class Fibers(unittest.TestCase):
             self.assertRegex(out, part)
         self.assertRegex(out, r" reads +[^\n]*s; \d+ switches")
 
+    @unittest.skipUnless(shutil.which("gcore"), "no gcore")
+    def test_of_gcore(self):
+        """It may leave zeros where fibers were; how many they were is known."""
+        with tempfile.TemporaryDirectory() as folder:
+            core = os.path.join(folder, "core")
+            subprocess.run(["gcore", "-o", core, str(self.victim.pid)], capture_output=True, check=True, timeout=LIMIT_S)
+            threads = json.loads(self.dump("--json", "--core", f"{core}.{self.victim.pid}"))["threads"]
+        nr = {t["name"]: t.get("nr_fibers") for t in threads}
+        self.assertEqual((nr["native_fibers"], nr["many"], nr["crossed"]), (6, 100, 2))
+
     def test_of_a_core(self):
         """One of the kernel's: gcore leaves out what lies in one mapping with a guard region."""
         with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:

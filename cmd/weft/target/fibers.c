@@ -70,8 +70,10 @@ static bool read_fiber(struct reader *r, struct wf_dump_reach *reach, uint64_t a
 		reach->nr_fibers++;
 		return true;
 	}
-	if (!wf_layout_copy(r->l, r->t, address, WF_L_FIBER, o)) {
-		reach->nr_fibers++; /* a core need not have all memory */
+	/* A core need not have all memory, and gcore leaves zeros: no thread has number 0. */
+	if (!wf_layout_copy(r->l, r->t, address, WF_L_FIBER, o) ||
+	    !wf_layout_get(r->l, o, WF_L_FIBER_HOME_ID)) {
+		reach->nr_fibers++;
 		return true;
 	}
 	if (wf_layout_get(r->l, o, WF_L_FIBER_HOME_ID) != id)
@@ -117,14 +119,16 @@ static struct wf_dump_fiber *find(struct wf_dump_fiber *list, size_t nr, uint64_
 static bool read_chain(struct reader *r, struct wf_dump_reach *reach, uint64_t at, uint64_t id)
 {
 	for (unsigned n = 0; at && at != reach->own_fiber && n < MAX_CHAIN; n++) {
-		const size_t before = reach->nr_fibers_read;
+		const size_t nr_read = reach->nr_fibers_read, nr = reach->nr_fibers;
 
-		if (find(r->out->fibers + reach->first_fiber, before, at))
+		if (find(r->out->fibers + reach->first_fiber, nr_read, at))
 			return true;
 		if (!read_fiber(r, reach, at, id))
 			return false;
-		if (reach->nr_fibers_read == before)
+		if (reach->nr_fibers_read == nr_read) {
+			reach->nr_fibers = nr; /* it is counted at its place */
 			return true;
+		}
 		at = r->out->fibers[r->out->nr_fibers - 1].parent;
 	}
 	return true;
