@@ -20,6 +20,7 @@
 #include "gate/children.h"
 #include "gate/env.h"
 #include "gate/exec.h"
+#include "gate/known.h"
 #include "gate/modules.h"
 #include "gate/say.h"
 #include "gate/perfmap.h"
@@ -268,7 +269,7 @@ static void prepare(const struct r_debug *debug, char **env)
 		return;
 	}
 	find_clock(debug);
-	wf_modules_init(debug, &program, lx_wants, lx_wants_at_start);
+	wf_modules_init(debug, &program, lx_wants, lx_wants_at_start, &wf_known_table);
 	ret = wf_modules_patch_first(dlsym(RTLD_DEFAULT, "syscall"));
 	if (ret < 0)
 		stay_native_unseen(why_not(ret), debug);

@@ -49,6 +49,7 @@ static const struct r_debug *debug;
 static struct dl_phdr_info program;
 static bool (*wanted)(int nr);
 static bool (*wanted_first)(int nr);
+static const struct wf_known_table *known;
 static struct wf_modules_count count;
 static bool is_base_shared; /* some module uses the GS base itself */
 static uint32_t nr_changes; /* (a) */
@@ -142,7 +143,8 @@ static int patch_module(const struct link_map *map, struct module *m, bool is_re
 	const struct wf_scan_wish wish = {
 		.wanted = wanted,
 		.entry = is_libc(map) || is_named(map, "ld-linux-x86-64.so.2") ? WF_ENTRY_LIBC
-									       : WF_ENTRY_KEEPING
+									       : WF_ENTRY_KEEPING,
+		.known = known
 	};
 	struct wf_gate_counts counts = { .found = 0 };
 	struct dl_phdr_info info;
@@ -438,9 +440,10 @@ bool wf_modules_make_threads(const struct r_debug *r)
 }
 
 void wf_modules_init(const struct r_debug *r, const struct dl_phdr_info *p, bool (*wants)(int nr),
-		     bool (*wants_first)(int nr))
+		     bool (*wants_first)(int nr), const struct wf_known_table *table)
 {
 	debug = r;
+	known = table;
 	program = *p;
 	wanted = wants;
 	wanted_first = wants_first;
@@ -485,7 +488,9 @@ static bool note_first(int nr)
 
 int wf_modules_patch_first(const void *function)
 {
-	const struct wf_scan_wish wish = { .wanted = note_first, .glance = function };
+	const struct wf_scan_wish wish = { .wanted = note_first,
+					   .glance = function,
+					   .known = known };
 	const struct link_map *map = wf_modules_find(debug, "libc.so.6");
 	struct wf_gate_counts counts;
 	struct dl_phdr_info info;

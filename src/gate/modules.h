@@ -17,10 +17,11 @@
 
 /*
  * debug: the loader's _r_debug. program: the main program as dl_iterate_phdr() would show it, kept
- * as a copy. wanted_first: the calls that must be seen before there is a thread.
+ * as a copy. wanted_first: the calls that must be seen before there is a thread. table: made for both wishes.
  */
 void wf_modules_init(const struct r_debug *debug, const struct dl_phdr_info *program,
-		     bool (*wanted)(int nr), bool (*wanted_first)(int nr));
+		     bool (*wanted)(int nr), bool (*wanted_first)(int nr),
+		     const struct wf_known_table *table);
 
 /* A loaded module whose name begins so, or NULL. */
 struct link_map *wf_modules_find(const struct r_debug *debug, const char *name);

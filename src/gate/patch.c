@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "base/san.h"
 #include "gate/jump.h"
+#include "gate/known.h"
 #include "gate/perfmap.h"
 #include "gate/table.h"
 #include "gate/tramp.h"
@@ -264,12 +265,13 @@ int wf_gate_patch_module(const struct dl_phdr_info *module, const struct wf_scan
 			 struct wf_gate_counts *out_counts)
 {
 	struct wf_site_list list;
-	int ret;
+	int ret = 0;
 
 	*out_counts = (struct wf_gate_counts){ .found = 0 };
 	if (is_our_own(module))
 		return -EINVAL;
-	ret = wf_sites_find(module, wish, out_counts, &list);
+	if (!wish->known || !wf_known_find(wish->known, module, wish, out_counts, &list))
+		ret = wf_sites_find(module, wish, out_counts, &list);
 	if (ret != 0 || list.nr == 0)
 		return ret;
 	list.entry = wish->entry;

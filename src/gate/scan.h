@@ -45,6 +45,8 @@ enum wf_gate_entry {
 	WF_ENTRY_CLOCK    /* the vDSO, which the runtime calls, too */
 };
 
+struct wf_known_table;
+
 struct wf_scan_wish {
 	enum wf_gate_entry entry;
 	bool (*wanted)(int nr); /* a call whose number is not a constant is wanted in any case */
@@ -54,6 +56,8 @@ struct wf_scan_wish {
 	 * from other functions are not looked for.
 	 */
 	const void *glance;
+	const struct wf_known_table
+		*known; /* made for this very wish: then known.h is asked first; or NULL */
 };
 
 /* Of 64 lines of 128 bytes. */

@@ -14,6 +14,7 @@
 #define wf_arch_gate_entry_keeping test_gate_entry
 #define wf_arch_gate_entry_clock test_gate_entry
 #include "gate/fde.c"
+#include "gate/known.c"
 #include "gate/x86_64/insn.c"
 #include "gate/x86_64/plain.c"
 #include "gate/x86_64/scan.c"
