@@ -134,6 +134,18 @@ static bool repeats(long nr, const long args[6], enum how how, enum lx_restart r
 	}
 }
 
+static long interrupted(enum lx_restart restart)
+{
+	switch (restart) {
+	case LX_RESTART_SYS:
+		return -ERESTARTSYS;
+	case LX_RESTART_NOHAND:
+		return -ERESTARTNOHAND;
+	default:
+		return -EINTR;
+	}
+}
+
 static long call_through(long nr, const long args[6], enum how how, enum lx_restart restart)
 {
 	struct lx_thread *self = lx_self();
@@ -154,7 +166,7 @@ static long call_through(long nr, const long args[6], enum how how, enum lx_rest
 			wf_rescue_let_others_run();
 			continue;
 		}
-		return restart == LX_RESTART_SYS ? -ERESTARTSYS : -EINTR;
+		return interrupted(restart);
 	}
 }
 
@@ -261,10 +273,11 @@ long lx_brief(struct wf_frame *f)
 static enum lx_restart restart_of(long nr)
 {
 	switch (nr) {
-	case __NR_semop:
-	case __NR_semtimedop:
 	case __NR_msgrcv:
 	case __NR_msgsnd:
+		return LX_RESTART_NOHAND;
+	case __NR_semop:
+	case __NR_semtimedop:
 	case __NR_io_getevents:
 	case __NR_clock_nanosleep:
 		return LX_RESTART_NEVER;

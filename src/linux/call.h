@@ -7,11 +7,12 @@
 
 /*
  * A real call that may block. certain: the worker is handed on first; else the monitor takes it when the call
- * lasts. Interrupted by a signal for this thread: -ERESTARTSYS if the kernel would restart it, see restart.
+ * lasts. Interrupted by a signal for this thread: what the kernel says of such a call, see restart.
  */
 enum lx_restart {
-	LX_RESTART_SYS,
-	LX_RESTART_NEVER
+	LX_RESTART_SYS,    /* -ERESTARTSYS: again after a handler with SA_RESTART */
+	LX_RESTART_NOHAND, /* -ERESTARTNOHAND: again if another thread takes the signal */
+	LX_RESTART_NEVER   /* -EINTR */
 };
 WF_PARKS long lx_blocking_call(long nr, const long args[6], bool certain, enum lx_restart restart);
 WF_PARKS long lx_blocking(struct wf_frame *f, bool certain);

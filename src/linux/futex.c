@@ -103,8 +103,8 @@ static long wake_op(uint32_t *addr, uint32_t nr, uint32_t *addr2, uint32_t nr2, 
  * Invariant (a wake-up that the kernel has counted is not lost, nor is the end of a scope): a scope has ended such a wait only
  * if the kernel says that nothing has woken it, which is -EINTR of the call, or -ECANCELED of the ring's; a result of 0 is
  * returned, however long the scope is over. The end is looked for behind the store that announces the wait (in_call, or the
- * state of a thread that parks; sched/scope.h), and each time that the call or the wait begins anew. Who changes the word
- * before it wakes is not missed between two calls, since the kernel compares it again; libc's waits that are ended do that.
+ * state of a thread that parks; sched/scope.h), and each time that the call or the wait begins anew. A waker that
+ * has changed the word first, as those of libc's waits that are ended do, is not missed between two calls: the kernel compares again.
  */
 static long wait_shared(struct wf_frame *f, uint32_t val, uint32_t mask, int64_t deadline)
 {
@@ -115,9 +115,10 @@ static long wait_shared(struct wf_frame *f, uint32_t val, uint32_t mask, int64_t
 
 	if (ret != -ENOSYS)
 		return ret;
-	/* as the kernel: a wait with a time is not made again after a handler */
-	ret = lx_blocking_call(__NR_futex, args, true, args[3] ? LX_RESTART_NEVER : LX_RESTART_SYS);
-	if ((ret == -ERESTARTSYS || ret == -EINTR) && lx_scope_in_futex(self) &&
+	/* as the kernel: a wait with a time is made again only if another thread takes the signal */
+	ret = lx_blocking_call(__NR_futex, args, true,
+			       args[3] ? LX_RESTART_NOHAND : LX_RESTART_SYS);
+	if ((ret == -ERESTARTSYS || ret == -ERESTARTNOHAND) && lx_scope_in_futex(self) &&
 	    !lx_signal_is_waiting(self)) {
 		long error = lx_scope_ended_futex(self, (const uint32_t *)WF_ARG0(f));
 

@@ -1,36 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Signals for the process find many threads in calls: one takes the signal, and the others, which were interrupted for
- * nothing, wait on. None of their calls returns anything that futex(2) and read(2) do not know.
+ * nothing, wait on. None of their calls returns anything that futex(2) and read(2) do not know, and none is ended by a
+ * signal whose handler has run elsewhere.
  */
 #include <linux/futex.h>
 #include "check.h"
 
-#define NR_WAITERS 6
+#include <sched.h>
+
+#define NR_KINDS 6
+#define NR_WAITERS (2 * NR_KINDS)
 #define NR_SENDERS 3
-#define NR_SENT 1500
+#define NR_SENT 100000
 
 static int is_over, nr_handled;
 static uint32_t word;
 static int p[2];
+static __thread volatile int nr_handled_here;
 
 static void handler(int sig)
 {
 	(void)sig;
+	nr_handled_here++;
 	ADD(&nr_handled, 1);
+}
+
+static void wait_by(int op, long ns)
+{
+	while (!LOAD(&is_over)) {
+		struct timespec shortly = { 0, ns };
+		int before = nr_handled_here;
+		long ret = syscall(SYS_futex, &word, op, 0, &shortly, NULL, 0);
+
+		if (ret == 0)
+			continue;
+		CHECK_EQ(ret, -1);
+		CHECK(errno == ETIMEDOUT || errno == EINTR || errno == EAGAIN);
+		CHECK(errno != EINTR || nr_handled_here != before);
+	}
 }
 
 static void *waits(void *arg)
 {
-	while (!LOAD(&is_over)) {
-		struct timespec shortly = { 0, 200000 };
-		long ret = syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &shortly, NULL, 0);
+	wait_by(FUTEX_WAIT_PRIVATE, 200000);
+	return arg;
+}
 
-		if (ret == -1)
-			CHECK(errno == ETIMEDOUT || errno == EINTR || errno == EAGAIN);
-		else
-			CHECK_EQ(ret, 0);
-	}
+/* Long enough to be in the call when the signals come. */
+static void *waits_shared(void *arg)
+{
+	wait_by(FUTEX_WAIT, 20000000);
 	return arg;
 }
 
@@ -44,6 +64,20 @@ static void *reads(void *arg)
 			return arg;
 		CHECK_EQ(c, 'x');
 	}
+}
+
+/* Lets signals in for moments only: those that were on their way to another. */
+static void *takes(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	while (!LOAD(&is_over)) {
+		pthread_sigmask(SIG_BLOCK, &all, NULL);
+		sched_yield();
+		pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+	}
+	return arg;
 }
 
 static void *sends(void *arg)
@@ -65,19 +99,24 @@ static void *sends(void *arg)
 int main(void)
 {
 	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	sigset_t all;
+	void *(*const kinds[NR_KINDS])(void *arg) = { reads,        waits,        reads,
+						      waits_shared, waits_shared, takes };
 	pthread_t waiters[NR_WAITERS], senders[NR_SENDERS];
 
 	CHECK_SYS(pipe(p));
 	CHECK_SYS(sigaction(SIGUSR1, &sa, NULL));
 	CHECK_SYS(sigaction(SIGUSR2, &sa, NULL));
 	for (int i = 0; i < NR_WAITERS; i++)
-		waiters[i] = start(i % 2 ? waits : reads, NULL);
+		waiters[i] = start(kinds[i % NR_KINDS], NULL);
 	for (int i = 0; i < NR_SENDERS; i++)
 		senders[i] = start(sends, NULL);
+	sigfillset(&all); /* it would be asked first */
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	for (int i = 0; i < NR_SENDERS; i++)
 		join(senders[i]);
 	STORE(&is_over, 1);
-	for (int i = 0; i < NR_WAITERS / 2; i++)
+	for (int i = 0; i < NR_WAITERS; i++)
 		CHECK_EQ(write(p[1], "e", 1), 1);
 	for (int i = 0; i < NR_WAITERS; i++)
 		join(waiters[i]);
