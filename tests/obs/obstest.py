@@ -15,19 +15,12 @@ import tempfile
 import time
 import unittest
 
+from plain import environment
+
 WEFT = os.environ["WEFT_COMMAND"]
 WAITERS = os.environ["WAITERS"]
 LIMIT_S = 240 if os.environ.get("CI") else 60
 BUSY = {"spin", "spin-too"}  # the threads of the victim that never wait
-
-
-def environment(**changes):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_") and k != "WEFT"}
-    env["LC_ALL"] = "C"
-    if "WEFT_LIBRARY" in os.environ:
-        env["WEFT_LIBRARY"] = os.environ["WEFT_LIBRARY"]
-    env.update(changes)
-    return env
 
 
 class Victim:

@@ -13,18 +13,11 @@ import threading
 import time
 import unittest
 
+from plain import environment
+
 WEFT, WATCHED = map(os.path.abspath, sys.argv[1:3])
 LIMIT_S = 240 if os.environ.get("CI") else 60
 LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d ([\w.-]+)\[(\d+)\]: (.*)$")
-
-
-def environment(**changes):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_") and k != "WEFT"}
-    env["LC_ALL"] = "C"
-    if "WEFT_LIBRARY" in os.environ:
-        env["WEFT_LIBRARY"] = os.environ["WEFT_LIBRARY"]
-    env.update(changes)
-    return env
 
 
 def is_alive(pid):
