@@ -2,7 +2,7 @@
 /*
  * Writes the table of known.h, for the libc and the loader that this very program runs on. Part of the build alone.
  *
- * What is searched is a fresh copy of the file: the one that runs may hold somebody's jumps already, our own under weft run.
+ * A fresh copy of the file is searched: the one that runs may hold somebody's jumps already, our own under weft run.
  * Where anything is not as expected the table is without that file, which is then searched as any other.
  */
 #include "base/base.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is known of a libc without a search: see known.h. No libc, as in modules.c. */
+/* The sites of the libc of the build, without a search: see known.h. Calls no libc, as in modules.c. */
 #include "gate/known.h"
 
 #include "base/base.h"

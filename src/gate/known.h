@@ -24,7 +24,7 @@ struct wf_known_site {
 	uint32_t hash;       /* of the window's bytes */
 };
 
-/* What one wish gets of one module. */
+/* The answer to one wish about one module. */
 struct wf_known {
 	uint8_t id[WF_KNOWN_ID];
 	uint32_t glance; /* the wish's function, from the module's base; 0: none */

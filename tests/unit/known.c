@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is known of libc without a search, against a search of the file of the libc that runs this test. */
+/* The list that the build has made of libc, against a search of the file of the libc that runs this test. */
 #include "gate/fde.c"
 #include "gate/known.c"
 #include "gate/x86_64/insn.c"
