@@ -98,9 +98,9 @@ static const void *syscall_in(const struct dl_phdr_info *copy)
 			      copy->dlpi_addr);
 }
 
-static bool is_known(const struct dl_phdr_info *m, const void *glance)
+static bool is_known_to(bool (*wanted)(int nr), const struct dl_phdr_info *m, const void *glance)
 {
-	const struct wf_scan_wish wish = { .wanted = lx_wants, .glance = glance };
+	const struct wf_scan_wish wish = { .wanted = wanted, .glance = glance };
 	struct wf_gate_counts counts;
 	struct wf_site_list list;
 
@@ -108,6 +108,11 @@ static bool is_known(const struct dl_phdr_info *m, const void *glance)
 		return false;
 	wf_sites_free(&list);
 	return true;
+}
+
+static bool is_known(const struct dl_phdr_info *m, const void *glance)
+{
+	return is_known_to(lx_wants, m, glance);
 }
 
 static void compare(const struct dl_phdr_info *m, const struct wf_scan_wish *wish, size_t at_least)
@@ -153,16 +158,10 @@ static bool note_one(int nr)
 TEST(the_wish_is_asked_for_each_call)
 {
 	struct dl_phdr_info copy;
-	struct wf_gate_counts counts;
-	struct wf_site_list list;
 
 	if (!take_copy(&copy))
 		return;
-	if (CHECK(wf_known_find(
-		    &wf_known_table, &copy,
-		    &(struct wf_scan_wish){ .wanted = note_one, .glance = syscall_in(&copy) },
-		    &counts, &list)))
-		wf_sites_free(&list);
+	CHECK(is_known_to(note_one, &copy, syscall_in(&copy)));
 	CHECK(nr_asked > 0);
 }
 
