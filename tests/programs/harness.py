@@ -21,6 +21,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -329,6 +330,7 @@ def parse_arguments():
     parser.add_argument("--workers", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2])
     parser.add_argument("--only", nargs="*", default=[], help="names of cases")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)     # see run_apart()
     args = parser.parse_args()
     args.weft = None if args.weft == "none" else os.path.abspath(args.weft)
     return args
@@ -338,36 +340,83 @@ class Tap:
     def __init__(self):
         self.count = self.nr_failed = 0
 
+    def add(self, is_ok, text):
+        self.count += 1
+        self.nr_failed += not is_ok
+        print(f"{'ok' if is_ok else 'not ok'} {self.count} {text}")
+
     def run(self, name, function, *args):
         """One line for function(*args); true unless it failed."""
         started = time.monotonic()
-        self.count += 1
         is_ok = True
         try:
             function(*args)
-            print(f"ok {self.count} - {name}")
+            self.add(True, f"- {name}")
         except Skip as skip:
-            print(f"ok {self.count} - {name} # SKIP {skip}")
+            self.add(True, f"- {name} # SKIP {skip}")
         except Exception as err:        # a broken case must not hide the ones after it
             is_ok = False
-            self.nr_failed += 1
             if not isinstance(err, StepFailed):
                 note(traceback.format_exc())
             note(f"{type(err).__name__}: {err}")
-            print(f"not ok {self.count} - {name}")
+            self.add(False, f"- {name}")
         note(f"{time.monotonic() - started:.1f} s")
         return is_ok
 
 
-def main():
+class Apart:
+    """Cases of this script that run in a process of their own."""
+
+    def __init__(self, name):
+        self.name = name
+        self.output = tempfile.TemporaryFile("w+")
+        self.popen = subprocess.Popen([sys.executable, *sys.argv, "--apart", "--only", name],
+                                      stdin=subprocess.DEVNULL, stdout=self.output)
+
+    def report(self, tap):
+        self.output.seek(0)
+        failed_before = tap.nr_failed
+        for line in self.output.read().splitlines():
+            if found := re.match(r"(not )?ok \d+ (.*)", line):
+                tap.add(not found[1], found[2])
+            elif not line.startswith("1.."):
+                print(line)
+        if self.popen.returncode and tap.nr_failed == failed_before:
+            tap.add(False, f"- {self.name}: ended with status {self.popen.returncode}")
+
+
+def run_apart(names, at_once, tap):
+    """The cases of these names, so many of them side by side."""
+    todo, running = list(names), []
+    try:
+        while todo or running:
+            while todo and len(running) < at_once:
+                running.append(Apart(todo.pop(0)))
+            for apart in [a for a in running if a.popen.poll() is not None]:
+                running.remove(apart)
+                apart.report(tap)
+            time.sleep(0.02)
+    finally:
+        for apart in running:
+            apart.popen.terminate()     # it clears up after itself
+        for apart in running:
+            apart.popen.wait()
+        procs.kill_below()
+
+
+def main(at_once=1):
+    """at_once: so many cases run side by side, where most of what they do is waiting."""
     args = parse_arguments()
     sys.stdout.reconfigure(line_buffering=True)
     runners = [Runner(args.weft, w) for w in args.workers] if args.weft else [Runner(None, 0)]
     todo = [entry for entry in cases if not args.only or entry[0] in args.only]
-    if args.weft:
+    apart = [entry[0] for entry in todo] if at_once > 1 and not args.apart else []
+    if apart:
+        todo = []
+    if args.weft and not args.apart:
         todo.insert(0, ("preload_takes", preload_takes, False, 60))
     if args.list:
-        print("\n".join(entry[0] for entry in todo))
+        print("\n".join([entry[0] for entry in todo] + apart))
         return
     procs.become_subreaper()
     procs.take_default_signals()
@@ -382,5 +431,6 @@ def main():
             if not is_ok and function is preload_takes:
                 print("Bail out! weft does not run the simplest program")
                 sys.exit(1)
+    run_apart(apart, at_once, tap)
     print(f"1..{tap.count}", flush=True)
     sys.exit(1 if tap.nr_failed else 0)
