@@ -14,7 +14,7 @@
 static struct {
 	struct wf_worker workers[MAX_WORKERS];
 	struct wf_kthread kthreads[MAX_KTHREADS], no_door, *listed[MAX_KTHREADS];
-	uint32_t nr_kthreads, nr_threads, nr_dead;
+	uint32_t nr_workers, nr_kthreads, nr_threads, nr_dead;
 } machine;
 
 size_t machine_object_bytes = sizeof(struct wf_thread);
@@ -49,7 +49,13 @@ static const struct wf_sched_hooks hooks = { .thread_exited = machine_thread_exi
 
 void machine_reset(uint32_t nr_workers)
 {
-	memset(&machine, 0, sizeof(machine));
+	/* What the last execution has used of it. */
+	memset(machine.workers, 0, machine.nr_workers * sizeof(machine.workers[0]));
+	memset(machine.kthreads, 0, machine.nr_kthreads * sizeof(machine.kthreads[0]));
+	memset(machine.listed, 0, sizeof(machine.listed));
+	machine.no_door = (struct wf_kthread){ 0 };
+	machine.nr_kthreads = machine.nr_threads = machine.nr_dead = 0;
+	machine.nr_workers = nr_workers;
 	kernel_reset();
 	machine_cloned = NULL;
 	machine_is_full = false;

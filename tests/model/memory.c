@@ -10,11 +10,29 @@
 
 #include <string.h>
 
+/* What the processor copies with one instruction each. */
+static void copy(void *to, const void *from, size_t size)
+{
+	switch (size) {
+	case 1:
+		memcpy(to, from, 1);
+		break;
+	case 2:
+		memcpy(to, from, 2);
+		break;
+	case 4:
+		memcpy(to, from, 4);
+		break;
+	default:
+		memcpy(to, from, 8);
+	}
+}
+
 static uint64_t get(const void *at, size_t size)
 {
 	uint64_t v = 0;
 
-	memcpy(&v, at, size);
+	copy(&v, at, size);
 	return v;
 }
 
@@ -24,7 +42,7 @@ void engine_hide_stores(struct cpu *c)
 		struct store *s = &c->buffer[i];
 
 		s->value = get(s->at, s->size);
-		memcpy(s->at, &s->under, s->size);
+		copy(s->at, &s->under, s->size);
 	}
 }
 
@@ -34,7 +52,7 @@ void engine_show_stores(struct cpu *c)
 		struct store *s = &c->buffer[i];
 
 		s->under = get(s->at, s->size);
-		memcpy(s->at, &s->value, s->size);
+		copy(s->at, &s->value, s->size);
 	}
 }
 
@@ -43,7 +61,7 @@ static void drain_one(struct cpu *c)
 {
 	struct store *s = &c->buffer[0];
 
-	memcpy(s->at, &s->value, s->size);
+	copy(s->at, &s->value, s->size);
 	memmove(s, s + 1, (size_t)--c->nr_stores * sizeof(*s));
 	engine.nr_pending--;
 	engine.writes++;
@@ -75,11 +93,9 @@ bool model_is_mutated(const char *func, const char *op)
  * The running CPU is about to use a word: what others have in their buffers for it may have arrived before, or
  * not. That it could arrive at other moments makes no difference to anybody.
  */
-static void meet_stores(const void *at)
+static void meet_stores_of_others(struct cpu *self, const void *at)
 {
-	struct cpu *self = engine_cpu();
-
-	for (int i = 0; engine.is_running && engine.nr_pending && i < engine.nr_cpus; i++) {
+	for (int i = 0; engine.nr_pending && i < engine.nr_cpus; i++) {
 		struct cpu *c = &engine.cpus[i];
 		int nr_first = 0;
 
@@ -93,6 +109,14 @@ static void meet_stores(const void *at)
 			drain_one(c);
 		engine_show_stores(self);
 	}
+}
+
+static void meet_stores(const void *at)
+{
+	struct cpu *self = engine_cpu();
+
+	if (engine.is_running && engine.nr_pending != self->nr_stores)
+		meet_stores_of_others(self, at);
 }
 
 /* Its moment makes no difference: no choice. In executions at random all are made. */
@@ -161,7 +185,7 @@ void model_store(const char *func, void *at, const void *value, size_t size, boo
 	bool is_late;
 
 	if (!engine.is_running || is_private(func, "store", at)) {
-		memcpy(at, value, size);
+		copy(at, value, size);
 		return;
 	}
 	engine_point(func, "store");
@@ -175,7 +199,7 @@ void model_store(const char *func, void *at, const void *value, size_t size, boo
 		  (c->nr_stores || (engine.budget > 0 && engine_choose(2)));
 	if (!is_late) {
 		engine_flush(c);
-		memcpy(at, value, size);
+		copy(at, value, size);
 		return;
 	}
 	if (!c->nr_stores && !engine.is_random)
@@ -184,5 +208,5 @@ void model_store(const char *func, void *at, const void *value, size_t size, boo
 						    .size = size,
 						    .under = get(at, size) };
 	engine.nr_pending++;
-	memcpy(at, value, size);
+	copy(at, value, size);
 }

@@ -20,8 +20,6 @@ struct wf_ucontext;
 void *wf_arch_make_context(void *top, void (*entry)(void *), void *arg);
 void *wf_arch_make_resume(void *top, void (*entry)(void *), void *arg, struct wf_ucontext *uc);
 
-#define MAX_TURN 300 /* steps of one CPU in a row: it may wait for another one without saying so */
-
 struct engine engine;
 void *model_gs;
 char model_stranger[8192] __attribute__((aligned(64)));
@@ -129,7 +127,9 @@ int engine_choose(int n)
 	}
 	if (engine.depth == engine.length) {
 		engine.path[engine.length].chosen = 0;
-		engine.path[engine.length++].options = (uint16_t)n;
+		engine.path[engine.length].step = (uint16_t)engine.steps & 0x7fff;
+		engine.path[engine.length].is_pick = false;
+		engine.path[engine.length++].options = (uint8_t)n;
 	}
 	if (engine.path[engine.depth].options != n) {
 		fail("the model is not deterministic");
@@ -235,10 +235,29 @@ static int pick_cpu(void)
 			return options[0];
 		}
 		next = options[engine_choose(n)];
+		if (n > 1 && !engine.is_random)
+			engine.path[engine.depth - 1].is_pick = true;
 		if (may_stay && next != engine.cur && !engine.is_random)
 			engine.budget--;
 		return next;
 	}
+}
+
+/*
+ * The path leads on beyond this step, and here to nobody else: who could have gone on was seen when it was found, and the
+ * executions of a search have most of their steps in common.
+ */
+static bool stays_by_path(void)
+{
+	if (engine.depth == engine.length || engine.turn >= MAX_TURN || engine.is_random ||
+	    engine.path[engine.depth].step < engine.steps)
+		return false;
+	if (engine.path[engine.depth].step > engine.steps || !engine.path[engine.depth].is_pick)
+		return true;
+	if (engine.path[engine.depth].chosen)
+		return false;
+	engine.depth++;
+	return true;
 }
 
 static void let_others_run(void)
@@ -248,6 +267,10 @@ static void let_others_run(void)
 
 	if (self->state == CPU_RUNS && engine.budget <= 0 && engine.turn++ < MAX_TURN)
 		return;
+	if (self->state == CPU_RUNS && engine.budget > 0 && stays_by_path()) {
+		engine.turn++;
+		return;
+	}
 	engine_hide_stores(self);
 	next = pick_cpu();
 	engine.turn = next == engine.cur && engine.turn < MAX_TURN ? engine.turn + 1 : 0;
@@ -279,24 +302,14 @@ static bool is_interrupted_now(struct cpu *c)
 	return false;
 }
 
-void engine_step(const char *func, const char *op)
+void engine_end_at_limit(void)
 {
-	if (engine.steps < MAX_LOG) {
-		engine.log[engine.steps].func = func;
-		engine.log[engine.steps].op = op;
-		engine.log[engine.steps].cpu = engine.cur;
-	}
-	if (++engine.steps == MAX_STEPS) {
-		fail("it does not end");
-		end_execution();
-	}
+	fail("it does not end");
+	end_execution();
 }
 
-void engine_point(const char *func, const char *op)
+void engine_point_with_choice(void)
 {
-	if (!engine.is_running)
-		return;
-	engine_step(func, op);
 	let_others_run();
 	while (is_interrupted_now(engine_cpu())) {
 		engine_cpu()->is_interrupted = engine_cpu()->is_put_off = false;

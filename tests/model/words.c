@@ -12,53 +12,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NR_WORDS (1u << 14)
-
-static struct word {
-	const void *at;
-	uint8_t user;
-	bool is_shared, was_shared; /* was: when this search began */
-} words[NR_WORDS];
-static uint32_t nr_words;
+uintptr_t engine_block_numbers[NR_BLOCKS];
+uint8_t engine_block_words[NR_BLOCKS][BLOCK_BYTES];
+static uint32_t nr_blocks;
 static bool has_grown;
+
+_Static_assert(1 + MAX_CPUS * 2 <= WORD_USER, "each has two users");
 
 void engine_words_reset(void)
 {
-	memset(words, 0, sizeof(words));
-	nr_words = 0;
+	for (size_t i = 0; i < NR_BLOCKS; i++)
+		if (engine_block_numbers[i])
+			memset(engine_block_words[i], 0, BLOCK_BYTES);
+	memset(engine_block_numbers, 0, sizeof(engine_block_numbers));
+	nr_blocks = 0;
 	has_grown = false;
 }
 
-static struct word *find(const void *at)
+uint8_t *engine_word_find(const void *at)
 {
-	uint64_t i = ((uintptr_t)at >> 2) * 0x9e3779b97f4a7c15ull >> 50;
+	uintptr_t number = (uintptr_t)at / BLOCK_BYTES;
+	size_t i = engine_block_place(number);
 
-	while (words[i].at && words[i].at != at)
-		i = (i + 1) % NR_WORDS;
-	return &words[i];
+	for (; engine_block_numbers[i] != number; i = (i + 1) % NR_BLOCKS)
+		if (!engine_block_numbers[i]) {
+			if (++nr_blocks > NR_BLOCKS / 2)
+				abort();
+			engine_block_numbers[i] = number;
+			break;
+		}
+	return &engine_block_words[i][(uintptr_t)at % BLOCK_BYTES];
 }
 
-bool engine_word_is_shared(const void *at)
+void engine_word_use(uint8_t *word, uint8_t user)
 {
-	uint8_t user = (uint8_t)(1 + engine.cur * 2 + engine_cpu()->is_closed);
-	struct word *w = find(at);
-
-	if (!w->at) {
-		if (++nr_words > NR_WORDS / 2)
-			abort();
-		*w = (struct word){ .at = at, .user = user };
-	} else if (w->user != user && !w->is_shared) {
-		w->is_shared = has_grown = true;
+	if (!*word) {
+		*word = user;
+	} else {
+		*word |= WORD_IS_SHARED;
+		has_grown = true;
 	}
-	return w->was_shared;
 }
 
 bool engine_words_grew(void)
 {
 	if (!has_grown)
 		return false;
-	for (size_t i = 0; i < NR_WORDS; i++)
-		words[i].was_shared = words[i].is_shared;
+	for (size_t i = 0; i < NR_BLOCKS; i++)
+		for (size_t j = 0; engine_block_numbers[i] && j < BLOCK_BYTES; j++)
+			if (engine_block_words[i][j] & WORD_IS_SHARED)
+				engine_block_words[i][j] |= WORD_WAS_SHARED;
 	has_grown = false;
 	return true;
 }
