@@ -320,13 +320,12 @@ void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough)
 {
 	int64_t ran = wf_load_relaxed(&wf_rt.coarse_now) - w->slice_began;
 
-	if (is_rough && ran && k->cur->slice_left >= 0 && wf_runq_nr(&w->rq)) {
-		/* Yields beside others are paid by ticks: without that a thread that is slices ahead of them is never due. */
-		wf_runq_charge(k->cur, wf_runq_slice(WF_MIN(ran, wf_rt.slice_ns)));
-		wf_store_hint(&w->turn_began, 0ul);
-	} else if (!is_rough || ran || k->cur->slice_left < 0) {
+	if (!is_rough || k->cur->slice_left < 0 || (ran && !wf_runq_nr(&w->rq))) {
 		charge_turn(w, k->cur);
 	} else {
+		/* Yields beside others are paid by ticks: without that a thread that is slices ahead of them is never due. */
+		if (ran)
+			wf_runq_charge(k->cur, wf_runq_slice(WF_MIN(ran, wf_rt.slice_ns)));
 		wf_store_hint(&w->turn_began, 0ul);
 	}
 	if (k->cur->slice_left > 0)

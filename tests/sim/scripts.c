@@ -412,3 +412,98 @@ TEST(a_thread_from_another_worker_comes_behind_one_that_was_woken)
 {
 	verify_order(&joining);
 }
+
+/* What a tick of the clock brings; the turns of those that yield are far shorter. */
+static void tick(int64_t ns)
+{
+	wf_store_relaxed(&wf_rt.coarse_now, wf_load_relaxed(&wf_rt.coarse_now) + ns);
+}
+
+#define TICKS_IN_SLICE 4
+#define SLICES_AHEAD 3
+#define MOST_YIELDS 100 /* of one thread; none needs a third of it */
+
+static uint32_t nr_yields; /* of all threads, until the one that waits has its turn */
+static bool has_come;
+
+static void yields_at_ticks(void *arg)
+{
+	for (int i = 0; i < MOST_YIELDS && !has_come; i++) {
+		tick(WF_SLICE_NS / TICKS_IN_SLICE);
+		nr_yields++;
+		wf_yield();
+	}
+}
+
+static void comes(void *arg)
+{
+	has_come = true;
+}
+
+/* Beside two loops of yields. */
+static struct wf_thread *setup_beside_yields(void (*fn)(void *))
+{
+	struct wf_thread *t;
+
+	setup_one_worker();
+	nr_yields = 0;
+	has_come = false;
+	t = machine_thread(fn, NULL);
+	machine_queue(&wf_rt.workers[0], machine_thread(yields_at_ticks, NULL));
+	machine_queue(&wf_rt.workers[0], machine_thread(yields_at_ticks, NULL));
+	return t;
+}
+
+static void setup_one_is_ahead(void)
+{
+	struct wf_thread *t = setup_beside_yields(comes);
+
+	t->vtime += wf_runq_slice(SLICES_AHEAD * WF_SLICE_NS);
+	machine_queue(&wf_rt.workers[0], t);
+}
+
+static void check_one_is_ahead(void)
+{
+	const uint32_t nr_fair = 2 * SLICES_AHEAD * TICKS_IN_SLICE;
+
+	machine_check();
+	model_expect(nr_yields <= nr_fair + 2 * TICKS_IN_SLICE,
+		     "loops of yields keep one waiting that is slices ahead of them");
+	model_expect(nr_yields >= nr_fair - 2 * TICKS_IN_SLICE,
+		     "one that is slices ahead comes before loops of yields have had as much");
+}
+
+static const struct model being_ahead = { .setup = setup_one_is_ahead,
+					  .check = check_one_is_ahead };
+
+TEST(loops_of_yields_let_one_that_is_slices_ahead_run_when_they_have_had_as_much)
+{
+	verify_order(&being_ahead);
+}
+
+/* The processor was away for most of that time. */
+static void yields_at_late_tick(void *arg)
+{
+	tick(5 * WF_SEC);
+	wf_yield();
+	has_come = true;
+}
+
+static void setup_late_tick(void)
+{
+	machine_queue(&wf_rt.workers[0], setup_beside_yields(yields_at_late_tick));
+}
+
+static void check_late_tick(void)
+{
+	machine_check();
+	model_expect(nr_yields <= 2 * 3 * TICKS_IN_SLICE,
+		     "one that yields waits for slices because a tick came late");
+}
+
+static const struct model being_late = { .setup = setup_late_tick, .check = check_late_tick };
+
+TEST(loops_of_yields_pay_a_slice_at_most_for_a_tick_that_comes_seconds_late)
+{
+	verify_order(&being_late);
+}
