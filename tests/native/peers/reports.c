@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -121,13 +122,19 @@ TEST(a_join_under_a_lock_runs_nothing_that_wants_the_lock)
 
 /* --- curl#18532: what a cancelled thread had open is lost --- */
 
-static int count_fds(void)
+/* Of all descriptors, libc has some for a moment: where malloc() makes an arena, it reads how many processors there are. */
+static int count_sockets(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
 	int nr = 0;
 
-	while (dir && readdir(dir))
-		nr++;
+	while (dir && (entry = readdir(dir))) {
+		char kind[8] = "";
+
+		if (readlinkat(dirfd(dir), entry->d_name, kind, sizeof(kind) - 1) > 0)
+			nr += !strcmp(kind, "socket:");
+	}
 	if (dir)
 		closedir(dir);
 	return nr;
@@ -168,7 +175,7 @@ TEST(a_cancelled_look_up_gives_back_what_it_had)
 		weft_group g = { .name = "look-up" };
 
 		if (i == 1)
-			before = count_fds();
+			before = count_sockets();
 		for (int k = 0; k < 10; k++)
 			CHECK_EQ(weft_group_go(&g, looks_up, NULL), 0);
 		if (i % 2)
@@ -177,7 +184,7 @@ TEST(a_cancelled_look_up_gives_back_what_it_had)
 		CHECK_EQ(weft_group_wait(&g), -ECANCELED);
 		CHECK_EQ(atomic_load(&nr_blocks), 0);
 	}
-	CHECK_EQ(count_fds(), before);
+	CHECK_EQ(count_sockets(), before);
 }
 
 /* --- tokio#4853: a function that blocks cannot be stopped, and keeps the end of the program --- */
