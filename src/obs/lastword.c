@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define PATIENCE_NS (2 * WF_SEC)
+#define TURN_NS (WF_SEC / 4)
+#define PATIENCE_NS (5 * WF_SEC)
 #define LIMIT_NS (60 * WF_SEC)
 
 static struct wf_lastword_page *page;
@@ -65,25 +66,28 @@ static int64_t now(void)
 	return ns;
 }
 
-/* Until the watcher has seen enough, or is not heard of any more. */
+/*
+ * Until the watcher has seen enough, or is not heard of any more. A turn counts as no more than its length: where it took longer
+ * we had no processor either, and after a machine has stood still the watcher's beat is only just coming.
+ */
 static void wait_for_watcher(void)
 {
-	int64_t at = now(), limit = at + LIMIT_NS, until = at + PATIENCE_NS;
+	const struct __kernel_timespec turn = { .tv_nsec = TURN_NS };
+	int64_t at = now(), left = LIMIT_NS, patience = PATIENCE_NS;
 	uint32_t heard = wf_load_relaxed(&page->beats);
 
 	/* pairs with the watcher's store */
-	while (wf_load_acquire(&page->word) == WF_LASTWORD_DYING) {
-		struct __kernel_timespec ts = { (until - at) / WF_SEC, (until - at) % WF_SEC };
+	while (wf_load_acquire(&page->word) == WF_LASTWORD_DYING && left > 0 && patience > 0) {
+		int64_t before = at, took;
 		uint32_t beats;
 
-		(void)sys4(__NR_futex, &page->word, FUTEX_WAIT, WF_LASTWORD_DYING, &ts);
+		(void)sys4(__NR_futex, &page->word, FUTEX_WAIT, WF_LASTWORD_DYING, &turn);
 		at = now();
+		took = at - before < TURN_NS ? at - before : TURN_NS;
+		left -= took;
 		beats = wf_load_relaxed(&page->beats);
-		if (beats != heard)
-			until = at + PATIENCE_NS < limit ? at + PATIENCE_NS : limit;
+		patience = beats != heard ? PATIENCE_NS : patience - took;
 		heard = beats;
-		if (at >= until)
-			return;
 	}
 }
 

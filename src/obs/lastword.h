@@ -13,7 +13,8 @@
  * As long as the word is DYING, the watcher counts its beats, more often than once in a PATIENCE.
  *
  * Invariant: the process waits for PATIENCE after the last beat, and for LIMIT at most, whatever the watcher does, and ends as
- * it would without one. The watcher believes nothing in the page but that it should look.
+ * it would without one; a second in which it has no processor itself is none of them. The watcher believes nothing in the page
+ * but that it should look.
  */
 #ifndef WF_OBS_LASTWORD_H
 #define WF_OBS_LASTWORD_H

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`weft watch`: programs that die, stall, and do not want to end; what is kept of that, and that nothing else is left."""
+import contextlib
+import ctypes
 import itertools
 import json
 import os
@@ -17,6 +19,29 @@ import time
 import check_trace
 from watching import LINE, LIMIT_S, WATCHED, WEFT, WatchTest, environment, is_alive, main, wait_until
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+DETACH, SEIZE, INTERRUPT = 17, 0x4206, 0x4207
+WALL = 0x40000000
+DYING = 1  # of obs/lastword.h
+PATIENCE_S = 5  # of obs/lastword.c
+
+
+def ptrace(request, tid):
+    if LIBC.ptrace(ctypes.c_long(request), ctypes.c_long(tid), None, None) < 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+@contextlib.contextmanager
+def standing_still(tid):
+    """One thread of the kernel's, as if the machine had no time for it; its process goes on."""
+    ptrace(SEIZE, tid)
+    ptrace(INTERRUPT, tid)
+    os.waitpid(tid, WALL)
+    try:
+        yield
+    finally:
+        ptrace(DETACH, tid)
+
 
 class ProgramTest(WatchTest):
     def crash_unseen(self, **kwargs):
@@ -31,19 +56,54 @@ class ProgramTest(WatchTest):
         rc, _, err = self.end(p)
         return rc, err
 
+    def page(self, watch):
+        """At which the programs of this watch die: the word, whose it is, how often the watch has said that it is at work."""
+        fds = f"/proc/{watch.pid}/fd"
+        name = next(n for n in os.listdir(fds) if "memfd:weft-watch" in os.readlink(f"{fds}/{n}"))
+        with open(f"{fds}/{name}", "rb") as f:
+            return struct.unpack("8xIi4xI", f.read(24))
+
+    def to_crash(self, *args):
+        """A watch, its thread that waits for the word of a program, and a program that crashes at SIGUSR1."""
+        p = self.start(*args, "--", WATCHED, "line", "fault")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        waiter, = set(map(int, os.listdir(f"/proc/{p.pid}/task"))) - {p.pid}
+        return p, waiter, self.child(p)
+
+    def crash(self, watch, pid, beats):
+        """Until it has said so, and the watch has answered so often."""
+        os.kill(pid, signal.SIGUSR1)
+        wait_until(lambda: self.page(watch)[:2] == (DYING, pid) and self.page(watch)[2] >= beats, "its word")
+
+    def check_crash(self, watch, pid):
+        self.assertEqual(self.end(watch)[0], 139)
+        self.assertEqual(json.loads(self.kept(f"watched-{pid}-SEGV", "dump.json"))["pid"], pid)
+
     def test_crash_waits_for_a_watch_that_is_at_work(self):
-        p = self.start("--max", "0/1h", "--", WATCHED, "fault")
-        child = self.child(p)
-        children = f"/proc/{p.pid}/task/{p.pid}/children"
-        wait_until(lambda: len(open(children).read().split()) > 1, "the look")
-        look = next(int(c) for c in open(children).read().split() if int(c) != child)
-        os.kill(look, signal.SIGSTOP)
-        since = time.monotonic()  # it would wait for two seconds for a watch that does nothing
-        wait_until(lambda: time.monotonic() > since + 3 or not is_alive(child), "three seconds")
-        self.assertTrue(is_alive(child))
-        os.kill(look, signal.SIGCONT)
-        self.assertEqual(self.end(p)[0], 139)
-        self.assertEqual(json.loads(self.kept(self.folders()[0], "dump.json"))["pid"], child)
+        """And for one that stood still only because the whole machine did."""
+        (slow, _, first), (still, waiter, second) = self.to_crash("--max", "0/1h"), self.to_crash("--max", "0/1h")
+        with standing_still(slow.pid), standing_still(still.pid), standing_still(waiter):
+            self.crash(slow, first, beats=1)
+            self.crash(still, second, beats=0)
+            os.kill(second, signal.SIGSTOP)
+            since = time.monotonic()  # it would wait for so long for a watch that does nothing
+            wait_until(lambda: time.monotonic() > since + PATIENCE_S + 1 or not is_alive(first), "the end of its patience")
+            self.assertTrue(is_alive(first))
+            os.kill(second, signal.SIGCONT)
+        self.check_crash(slow, first)
+        self.check_crash(still, second)
+
+    def test_crash_after_one_whose_end_was_not_seen(self):
+        """The thread that waits for a program's word gets no processor until the next program has said it."""
+        p, waiter, first = self.to_crash("--max", "1/1h", "--delay", "1ms..1ms")
+        with contextlib.ExitStack() as stack:
+            with standing_still(p.pid):
+                self.crash(p, first, beats=2)
+                stack.enter_context(standing_still(waiter))
+            self.assertEqual(p.stdout.readline(), "ready\n")
+            second = self.page(p)[1]
+            self.crash(p, second, beats=0)
+        self.check_crash(p, second)
 
     def manager(self):
         """A service manager's socket, and the environment that names it."""
@@ -154,13 +214,13 @@ for nr in itertools.count():
                     self.assertTrue(any("main" in f for f in frames), frames)
                     self.assertTrue(any(function in f or "act" in f for f in frames), frames)
                     self.assertIn("spawn of thread", self.kept(folder, "dump.txt"))
-                    trace = check_trace.read(os.path.join(self.dir, "weft-watch", folder, "trace.pftrace"))
+                    trace = check_trace.read(self.path(folder, "trace.pftrace"))
                     self.assertEqual((trace.pid, len(trace.names)), (dump["pid"], 2))
                     self.assertIn("trace     trace.pftrace", self.kept(folder, "report.txt"))
-                    self.assertNotIn("trace.txt", os.listdir(os.path.join(self.dir, "weft-watch", folder)))
+                    self.assertNotIn("trace.txt", os.listdir(self.path(folder)))
 
     def test_crash_beside_a_watch_that_does_not_answer(self):
-        """It waits for two seconds at most, and dies as it would without anybody."""
+        """It waits for PATIENCE_S at most, and dies as it would without anybody."""
         rc, err = self.crash_unseen()
         self.assertEqual(rc, 139, err)
         self.assertIn("SIGSEGV", err)

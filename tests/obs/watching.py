@@ -77,11 +77,16 @@ class WatchTest(unittest.TestCase):
         return int(open(path).read().split()[0])
 
     def folders(self):
-        base = os.path.join(self.dir, "weft-watch")
-        return sorted(os.listdir(base), key=lambda n: os.stat(os.path.join(base, n)).st_mtime_ns)
+        return sorted(os.listdir(self.path()), key=lambda n: os.stat(self.path(n)).st_mtime_ns)
+
+    def path(self, *names):
+        return os.path.join(self.dir, "weft-watch", *names)
 
     def kept(self, folder, name):
-        with open(os.path.join(self.dir, "weft-watch", folder, name)) as f:
+        if not os.path.exists(self.path(folder, name)):
+            report = self.kept(folder, "report.txt") if name != "report.txt" else ""
+            self.fail(f"no {name} in {folder}, but {sorted(os.listdir(self.path(folder)))}\n{report}")
+        with open(self.path(folder, name)) as f:
             return f.read()
 
     def next_event(self, process, word):
@@ -111,7 +116,7 @@ class WatchTest(unittest.TestCase):
         self.assertLessEqual(pages[1], pages[0] + 64)
         self.assertEqual(len(self.folders()), 3)
         for folder in self.folders():
-            self.assertLessEqual(len(os.listdir(os.path.join(self.dir, "weft-watch", folder))), 6)
+            self.assertLessEqual(len(os.listdir(self.path(folder))), 6)
         self.assertEqual(os.listdir(self.dir), ["weft-watch"])
         self.assertEqual([pid for pid in filter(str.isdigit, os.listdir("/proc")) if self.is_here(pid)], [])
 

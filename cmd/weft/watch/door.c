@@ -3,7 +3,8 @@
  * The door of the dying: a program that crashes says so in a shared page, and waits a moment to be looked at.
  *
  * Called by: supervise.c, watch.c. See obs/lastword.h for the page. A thread of ours waits for its word, since poll() cannot,
- * and does nothing but to tell the loop.
+ * and does nothing but to wake the loop, which looks at the word itself: between two looks of the thread one program may have
+ * died and the next one be dying.
  *
  * Invariant: nothing that stands in the page leads to more than a dump of our own child.
  */
@@ -31,15 +32,12 @@ static void *wait_at_door(void *arg)
 	for (;;) {
 		/* Pairs with the program's compare-and-swap; it wakes us after that. */
 		seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-		if (seen == WF_LASTWORD_DYING)
-			(void)eventfd_write(w->door, 1);
-		else
-			(void)syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL);
-		while (seen == WF_LASTWORD_DYING &&
-		       __atomic_load_n(word, __ATOMIC_ACQUIRE) == WF_LASTWORD_DYING) {
+		if (seen == WF_LASTWORD_DYING) {
 			(void)__atomic_add_fetch(&w->page->beats, 1, __ATOMIC_RELAXED);
-			(void)syscall(SYS_futex, word, FUTEX_WAIT, WF_LASTWORD_DYING, &beat);
+			(void)eventfd_write(w->door, 1);
 		}
+		(void)syscall(SYS_futex, word, FUTEX_WAIT, seen,
+			      seen == WF_LASTWORD_DYING ? &beat : NULL);
 	}
 	return NULL;
 }
@@ -92,6 +90,12 @@ void wf_watch_door_give(const struct wf_watch *w)
 		w->page->pid = (int32_t)getpid();
 }
 
+bool wf_watch_door_is_dying(const struct wf_watch *w)
+{
+	/* Pairs with the program's compare-and-swap. */
+	return w->page && __atomic_load_n(&w->page->word, __ATOMIC_ACQUIRE) == WF_LASTWORD_DYING;
+}
+
 int wf_watch_door_signal(const struct wf_watch *w)
 {
 	int sig = w->page->signal;
@@ -113,9 +117,6 @@ void wf_watch_door_release(struct wf_watch *w)
 
 void wf_watch_door_reset(struct wf_watch *w)
 {
-	eventfd_t nr;
-
-	w->is_dying = false;
 	if (w->dying_folder >= 0)
 		close(w->dying_folder);
 	w->dying_folder = -1;
@@ -123,5 +124,4 @@ void wf_watch_door_reset(struct wf_watch *w)
 		return;
 	w->page->pid = 0;
 	set_word(w, WF_LASTWORD_QUIET);
-	(void)eventfd_read(w->door, &nr);
 }

@@ -184,8 +184,8 @@ void wf_watch_round(struct wf_watch *w, int64_t deadline)
 	take_signals(w);
 	if (p[1].fd >= 0 && (p[1].revents & POLLIN) && may_write_err(w))
 		(void)copy_err(w);
-	if (w->door >= 0 && read(w->door, &nr, sizeof(nr)) == sizeof(nr))
-		w->is_dying = true;
+	if (w->door >= 0)
+		(void)!read(w->door, &nr, sizeof(nr)); /* it has woken us, which is all */
 	kill_late(w);
 }
 

@@ -105,7 +105,7 @@ static void attend(struct wf_watch *w)
 
 	while (!w->is_child_over) {
 		wf_watch_round(w, wf_watch_stall_due(w));
-		if (w->is_dying && !w->is_child_over && w->dying_folder < 0) {
+		if (!w->is_child_over && w->dying_folder < 0 && wf_watch_door_is_dying(w)) {
 			wf_watch_save_dying(w, wf_watch_door_signal(w));
 			wf_watch_door_release(w);
 		}

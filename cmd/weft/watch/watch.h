@@ -126,8 +126,7 @@ struct wf_watch {
 	struct wf_watch_names *names; /* NULL: without --process */
 	/* the door */
 	struct wf_lastword_page *page; /* NULL: there is none */
-	int door;                      /* an eventfd: somebody is at it; -1: none */
-	bool is_dying;                 /* and waits there */
+	int door;                      /* an eventfd: look at the page; -1: none */
 	int dying_folder;              /* where its dump is; -1: not dumped */
 	char dying_saved[300];
 	int nr_dying_dumps;
@@ -257,7 +256,9 @@ bool wf_watch_find_core(const struct wf_watch *w, const struct wf_watch_event *e
 void wf_watch_door_open(struct wf_watch *w);
 /* In the child, before it becomes the program: the page is its. */
 void wf_watch_door_give(const struct wf_watch *w);
-/* The signal that the child says it dies of. */
+/* Does the child wait there? */
+bool wf_watch_door_is_dying(const struct wf_watch *w);
+/* The signal that it says it dies of. */
 int wf_watch_door_signal(const struct wf_watch *w);
 /* Let it die. */
 void wf_watch_door_release(struct wf_watch *w);
