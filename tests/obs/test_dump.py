@@ -229,15 +229,13 @@ class Dump(ObsTest):
 
     def test_ten_thousand_threads_are_shown_in_time(self):
         v = self.victim(threads=10000)
-        start = time.monotonic()
-        text = self.dump(v.pid)
-        self.assertIn("10,001 threads: parked, wait for", text)
-        self.assertLess(time.monotonic() - start, 30)
-        # Every address is looked up once, not in every thread: that took 14 s of CPU time instead of 0.2.
-        done = subprocess.run([obstest.WEFT, "dump", "--json", "--limit", "100000", str(v.pid)], capture_output=True,
-                              env=obstest.environment(), check=False,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (6, 6)))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        # Of CPU time: every address is looked up once, not in every thread, which took 14 s instead of 0.2.
+        for args in ([], ["--json", "--limit", "100000"]):
+            done = subprocess.run([obstest.WEFT, "dump", *args, str(v.pid)], capture_output=True, text=True,
+                                  env=obstest.environment(), check=False,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (6, 6)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(args or "10,001 threads: parked, wait for" in done.stdout, done.stdout)
         self.assertEqual(len(json.loads(done.stdout)["threads"]), 10014)
 
     def test_twenty_dumps_leave_the_program_alone(self):

@@ -180,8 +180,7 @@ class PageTest(unittest.TestCase):
                                    stdout=subprocess.PIPE, text=True, env=environment())
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
-        if not command:
-            self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertEqual(process.stdout.readline(), "ready\n")
         return process
 
     def page(self, *args, **kwargs):
@@ -342,7 +341,7 @@ class PageTest(unittest.TestCase):
         p.until([f"process {v.pid} has executed odd_names", "7 threads"])
 
     def test_one_that_executes_without_weft(self):
-        v = self.victim("sh", "-c", "read x; WEFT=0 LD_PRELOAD= exec sleep 1000 2>&-")
+        v = self.victim("sh", "-c", "echo ready; read x; WEFT=0 LD_PRELOAD= exec sleep 1000 2>&-")
         p = self.page("-d", "0.1", v.pid)
         p.until(["1 threads"])
         v.stdin.write("x\n")
@@ -428,7 +427,6 @@ class ManyTest(PageTest):
 
     def test_of_very_many_threads_a_part_is_looked_at(self):
         v = self.victim(VICTIM, "60000")
-        self.assertEqual(v.stdout.readline(), "ready\n")
         p = self.page("-d", "0.2", v.pid, columns=200)
         p.until(["60007 threads (1 in 8 read)"])
         p.press("/tick\r", "/tick  1 ")

@@ -47,7 +47,7 @@ def line(p):
 def a_circle_ends_by_abort():
     status, err = ended(start("circle", watchdog="200ms=abort"))
     assert status == -signal.SIGABRT, (status, err)
-    assert err.count("\n") == 1 and err.startswith("weft: watchdog: nobody can wake any of the threads: 3, for 0."), err
+    assert err.count("\n") == 1 and re.match(r"weft: watchdog: nobody can wake any of the threads: 3, for [\d.]+ ", err), err
     assert re.search(r'thread \d+ "one" at ', err) and 'two?" at ' in err and err.endswith("; ending it\n"), err
     assert "waits_first" in err or f"{os.path.basename(STUCK)}+0x" in err, err
 
@@ -82,7 +82,7 @@ def threads_that_wait_behind_a_call_are_told():
         with open(fifo, "w", encoding="ascii"):
             pass
         assert ended(p)[0] == 0
-    assert told.startswith("weft: watchdog: threads are ready and none gets on: 1, for 0."), told
+    assert re.match(r"weft: watchdog: threads are ready and none gets on: 1, for [\d.]+ ", told), told
     assert f'thread {p.pid} "stuck" in system call 257' in told, told
 
 
@@ -109,10 +109,15 @@ def an_idle_program_is_looked_at_once():
         with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
             return int(re.search(r"^voluntary_ctxt_switches:\t(\d+)", f.read(), re.M)[1])
 
-    time.sleep(0.3)
-    before = switches()
-    time.sleep(0.5)
-    assert switches() - before <= 1, switches() - before
+    def woken():
+        """In five times the time after which it would be told."""
+        before = switches()
+        time.sleep(0.5)
+        return switches() - before
+
+    until = time.monotonic() + LIMIT_S
+    while woken() > 1:
+        assert time.monotonic() < until, "it is looked at again and again"
     p.stdin.close()
     p.stdin = None
     assert ended(p) == (0, "")
