@@ -182,17 +182,18 @@ void model_tear(const char *func, const char *op)
 void model_store(const char *func, void *at, const void *value, size_t size, bool is_seq_cst)
 {
 	struct cpu *c;
-	bool is_late;
+	bool is_late, shows;
 
-	if (!engine.is_running || is_private(func, "store", at)) {
+	if (is_seq_cst && model_is_mutated(func, "store"))
+		is_seq_cst = false;
+	shows = is_seq_cst && engine.is_running && engine_cpu()->nr_stores; /* as above */
+	if (!engine.is_running || (is_private(func, "store", at) && !shows)) {
 		copy(at, value, size);
 		return;
 	}
 	engine_point(func, "store");
 	c = engine_cpu();
 	meet_stores(at);
-	if (is_seq_cst && model_is_mutated(func, "store"))
-		is_seq_cst = false;
 	if (is_seq_cst)
 		engine_flush(c);
 	is_late = !is_seq_cst && c->nr_stores < MAX_BUFFER &&

@@ -462,12 +462,15 @@ struct model_result model_explore(const struct model *model)
 	engine.is_random = false;
 	for (;;) {
 		run_once();
-		if (engine.result.has_failed)
+		if (engine_words_grew()) {
+			/* Again from the beginning: a failure may come of a store that was taken for private. */
+			engine.result = (struct model_result){ 0 };
+			engine.length = 0;
+		} else if (engine.result.has_failed) {
 			return engine.result;
-		if (engine_words_grew()) /* again from the beginning */
-			engine.result.executions = (uint64_t)(engine.length = 0);
-		else if (!next_path())
+		} else if (!next_path()) {
 			break;
+		}
 	}
 	engine.result.is_complete = true;
 	return engine.result;
