@@ -41,13 +41,14 @@ struct weft_thread_opts {
 
 /*
  * Run fn(arg) in a new thread. opts: NULL, or what it is to have. out: where to put the handle, to be joined; NULL:
- * nobody joins it, and it is gone when fn returns. It begins with the signal mask and the floating-point mode of
+ * nobody joins it, and it is gone when fn returns. It begins in its turn, when those that were spawned before it have
+ * begun, whatever they wait for; where there is no room for another pthread, when one of them ends. It begins with the signal mask and the floating-point mode of
  * the thread that spawns it. pthread_exit() in it, and pthread_cancel() of it, make -ECANCELED its result.
  *
  * Where:   any thread, not in a signal handler. Parks only where opts have a nice value or WEFT_THREAD_BOUND, until
  *          it has begun.
  * Order:   what was done before it is seen by fn.
- * Returns: 0; -EAGAIN: no memory for a stack, or no room for a thread; -EINVAL: opts, or fn is NULL; -EACCES,
+ * Returns: 0; -EAGAIN: no memory for a stack, or no room for a thread, and it will not begin; -EINVAL: opts, or fn is NULL; -EACCES,
  *          -EPERM: a nice value below the spawning thread's.
  * Owns:    the handle is the caller's until it is joined. opts is borrowed for the call, arg is passed on as it is.
  * Cancel:  no scope ends it.
@@ -110,10 +111,10 @@ WEFT_API weft_thread *weft_thread_self(void);
 WEFT_API void weft_thread_set_name(const char *name);
 
 /*
- * The pthread that t is, for pthread_kill(), pthread_setaffinity_np() and their like; not to be joined or detached.
- * A handle that is gone ends the process.
+ * The pthread that t is until its function returns, for pthread_kill(), pthread_setaffinity_np() and their like; not to
+ * be joined or detached. A handle that is gone ends the process.
  *
- * Where:   any thread, not in a signal handler. Never waits.
+ * Where:   any thread, not in a signal handler. Parks until t has begun.
  * Order:   none.
  * Returns: it; cannot fail.
  * Owns:    t stays the caller's.

@@ -11,6 +11,7 @@
 #include "linux/scope.h"
 #include "native/fresh.h"
 #include "native/own.h"
+#include "native/joiner.h"
 #include "native/shell.h"
 #include "native/turn.h"
 #include "sched/idle.h"
@@ -41,8 +42,8 @@ int wf_own_bind(struct wf_thread *self)
 }
 
 /* The state is to be slept on; all that join are of this kind. */
-int wf_shell_await(struct wf_thread *self, struct weft_thread *t, struct wf_shell_join *join,
-		   int64_t until)
+int wf_joiner_await(struct wf_thread *self, struct weft_thread *t, struct wf_joiner *join,
+		    int64_t until)
 {
 	(void)self;
 	(void)until;
@@ -55,6 +56,12 @@ int wf_shell_await(struct wf_thread *self, struct weft_thread *t, struct wf_shel
 
 void wf_shell_forget(void)
 {
+}
+
+bool wf_shell_is_stuck(int shell_class)
+{
+	(void)shell_class;
+	return false;
 }
 
 /* --- for a thread of weft's --- */
@@ -84,11 +91,15 @@ NOBODY(bool lx_poll_enqueue(struct lx_poll_slot *slots, uint32_t nr, uint32_t *o
 NOBODY(void lx_poll_dequeue(struct lx_poll_slot *slots, uint32_t nr))
 NOBODY(bool lx_scope_knows_once(void))
 
-NOBODY(struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class))
-NOBODY(void wf_shell_start(struct wf_thread *self, struct weft_thread *t))
-NOBODY(void wf_shell_give(struct wf_thread *self, struct weft_thread *t))
-NOBODY(enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t))
-NOBODY(bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state))
+NOBODY(enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t, struct wf_shelf **out_shelf))
+NOBODY(bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t))
+NOBODY(bool wf_shell_end(const struct wf_shell *s))
+NOBODY(bool wf_shell_is_anybody(int shell_class))
+NOBODY(struct wf_shelf *wf_shell_everywhere(int shell_class))
+NOBODY(struct weft_thread *wf_shell_arrive(struct wf_thread *self, struct wf_shell *s, bool *out_wants))
+NOBODY(bool wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct weft_thread **t, bool *out_wants))
+NOBODY(void wf_shell_begin(struct wf_thread *self, const struct wf_shell *s, struct weft_thread *t, weft_scope *root))
+NOBODY(bool wf_joiner_tell_by(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state))
 NOBODY(void wf_turn_give(struct wf_thread *self))
 NOBODY(void wf_fresh_learn(void))
 NOBODY(bool wf_fresh_reset(void))

@@ -73,7 +73,9 @@ struct lx_thread {
 	struct wf_thread base;
 
 	struct lx_futex_wait futex WF_ALIGNED(WF_CACHE_LINE);
-	uint32_t *child_tid;      /* (o) cleared and woken when the thread has left its stack */
+	uint32_t *child_tid; /* (o) cleared and woken when the thread has left its stack */
+	uint32_t *
+		joined; /* (a) for dumps: what libweft's joiners of it wait for; see native/thread.h */
 	struct wf_list exit_link; /* (q) in the futex bucket of child_tid */
 	uint32_t *robust_head;    /* (o) struct robust_list_head */
 	/* (a) groups of buckets where somebody waited for a PI lock of this thread's; see lx_futex_thread_ended() */

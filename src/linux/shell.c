@@ -51,14 +51,20 @@ bool lx_shell_is_plain(const struct lx_thread *self)
 	       !holds_robust_locks(self);
 }
 
-/* As at a thread's end, but for its queue. The stack that it has used goes back, unless that is little; see sysc_madvise(). */
-void lx_shell_rest(struct lx_thread *self)
+/* See sysc_madvise(). */
+void lx_shell_leave(struct lx_thread *self)
 {
 	uintptr_t high = WF_ALIGN_DOWN((uintptr_t)__builtin_frame_address(0) - KEPT_BYTES, WF_PAGE);
 
 	if (self->stack_low && high > self->stack_low &&
 	    (self->base.nr_switches > SHORT_LIFE_SWITCHES || self->base.run_ns >= SHORT_LIFE_NS))
 		(void)sys3(__NR_madvise, self->stack_low, high - self->stack_low, MADV_DONTNEED);
+	lx_shell_show_join(self, NULL);
+}
+
+/* As at a thread's end, but for its queue. */
+void lx_shell_rest(struct lx_thread *self)
+{
 	wf_store_release(&self->is_mask_unknown, false);
 	wf_store_release(&self->sig_shown_mask, ~0ull);
 	wf_store_release(&self->sig_mask, ~0ull);

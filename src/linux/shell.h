@@ -21,6 +21,8 @@ bool lx_shell_may_inherit(const struct lx_thread *self);
 void lx_shell_inherit(const struct lx_thread *self, struct lx_shell_heritage *out);
 /* Of the caller: its function has left nothing that the next one would find. */
 bool lx_shell_is_plain(const struct lx_thread *self);
+/* Of the caller, whose function has returned: the stack that it has used goes back, unless that is little. */
+void lx_shell_leave(struct lx_thread *self);
 /*
  * The caller runs nothing: no signal is for it. A spin lock is taken between the two: that is the fence between the store of its mask
  * and the look for signals that were sent to it before.
@@ -29,5 +31,10 @@ void lx_shell_rest(struct lx_thread *self);
 void lx_shell_pass_on(void);
 /* The caller is a new thread. */
 void lx_shell_begin(struct lx_thread *self, const struct lx_shell_heritage *h);
+/* A wait for that word is shown as a wait for self's end. NULL: nobody waits for that in this way. */
+WF_INLINE void lx_shell_show_join(struct lx_thread *self, uint32_t *joined)
+{
+	wf_store_release(&self->joined, joined);
+}
 
 #endif

@@ -38,7 +38,7 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	t->futex = (struct lx_futex_wait){ 0 };
 	wf_list_init(&t->futex.link);
 	wf_list_init(&t->exit_link);
-	t->child_tid = NULL;
+	t->child_tid = t->joined = NULL;
 	t->robust_head = NULL;
 	t->rseq = (struct lx_rseq){ 0 };
 	t->stack_low = t->stack_high = 0;

@@ -22,4 +22,8 @@ void wf_slab_init(struct wf_slab *s, uint32_t object_bytes);
 void *wf_slab_get(struct wf_slab *s);
 void wf_slab_put(struct wf_slab *s, void *object);
 
+/* Several at once, each linked to the next by its first word; NULL ends it. How many there are: none, or up to most. */
+uint32_t wf_slab_get_chain(struct wf_slab *s, uint32_t most, void **out);
+void wf_slab_put_chain(struct wf_slab *s, void *first, void *last);
+
 #endif

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Shells: pthreads of weft_thread_spawn() that rest when their function has returned, and have another one later. To make a
- * pthread costs ten times as much. The runtime's code; what libc keeps of a thread is seen to in fresh.c.
+ * Shells: the pthreads of weft_thread_spawn(), each of which runs one function after another. To make a pthread costs ten times as
+ * much. The runtime's code; what libc keeps of a thread is seen to in fresh.c.
  *
- * Invariant: a shell is PARKING before anybody can find it, no signal and no scope ends that wait, and only one finds it. So the
- * wake-up that comes with the one order is the one that it goes on by, and none reaches a later wait: there is nothing to lock.
- * A joiner's wake-up comes under the shell's lock, which a joiner that something else has woken takes before it goes on.
+ * A spawn queues its thread on the shelf of its worker, and calls a shell that rests there; where one is on its way already, it does
+ * no more. A shell that arrives takes the next of the queue, and first of all calls another one if there is more: threads that wait
+ * for one another all begin. A shell whose function has returned takes the next, too, and rests where there is none: a crowd of
+ * threads that wait for nothing is run by a shell or two.
+ *
+ * Invariants: where a queue is not empty, a shell is called to it and has not arrived (is_called), or nobody could be called or made
+ * (is_stuck), and then none rests.
+ * A shell is PARKING before anybody can find it, no signal and no scope ends that wait, and only one finds it. So the wake-up that
+ * comes with the one order is the one that it goes on by, and none reaches a later wait: there is nothing to lock.
  */
 #ifndef WF_NATIVE_SHELL_H
 #define WF_NATIVE_SHELL_H
@@ -16,35 +22,65 @@
 #define WF_SHELL_STACKS 3
 #define WF_SHELL_CLASSES (2 * WF_SHELL_STACKS)
 
-/* One that rests, with what it has from self; NULL: there is none, or self hands down more than a shell can have. */
-struct weft_thread *wf_shell_take(struct wf_thread *self, int shell_class);
-/* It has all of its use. */
-void wf_shell_start(struct wf_thread *self, struct weft_thread *t);
-/* Nobody knows it any more: it rests, or ends. */
-void wf_shell_give(struct wf_thread *self, struct weft_thread *t);
+struct wf_shelf;
+
+/* (f) of the pthread; (o) of the one that makes or calls it, then its own; (q) under the lock of a shelf */
+struct wf_shell {
+	struct wf_shell *next;     /* (q) among those that rest; the first word: the slab's, too */
+	struct wf_thread *core;    /* (f) what it is to the runtime; NULL: a kernel thread */
+	struct weft_thread *given; /* (o) what it runs first; NULL: the next of the shelf */
+	struct wf_shelf *
+		shelf; /* (o) that it is called to, or took a thread from; NULL: none yet, it is made for given */
+	bool is_to_end;   /* (o) */
+	int shell_class;  /* (f) or -1: its function is its last one */
+	uint64_t left_at; /* its switches when its last function had returned */
+	uint32_t life; /* (f) of the process, in which it was made: a fork child has another one */
+};
+
+/* t is to run, with what it has from self. */
+enum wf_shell_spawn {
+	WF_SPAWN_BEGINS, /* a shell comes */
+	WF_SPAWN_MAKE,   /* t is queued, and the caller makes a shell that is called to the shelf */
+	WF_SPAWN_ALONE, /* self hands down more than a shell can have: t is for a pthread that self makes */
+};
+enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t,
+				   struct wf_shelf **out_shelf);
 
 /*
- * Of the shell itself, whose function has returned: its joiner hears of it, or without one it is given back, and it rests.
+ * No pthread could be made that was called to the shelf: what is queued there begins when another thread has ended. But t, which the
+ * caller has queued there, or NULL, is withdrawn if no shell rests. True: it will not run.
  */
-enum wf_shell_rest {
-	WF_REST_REFUSED, /* it has left something that the next one would find, or enough of them rest; nobody has heard of it */
-	WF_REST_ENDS,    /* it is to end */
-	WF_REST_RUNS,    /* it is a new thread */
-};
-WF_PARKS enum wf_shell_rest wf_shell_rest(struct wf_thread *self, struct weft_thread *t);
+bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
+		       struct weft_thread *t);
+/* Something is queued, and no shell is called to it. */
+bool wf_shell_is_stuck(int shell_class);
+/* For a shell that is made because something is stuck; it is called to that. */
+struct wf_shelf *wf_shell_everywhere(int shell_class);
 
-/* The function has returned. True: somebody sleeps on the state, and is to be woken. */
-bool wf_shell_publish(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state);
-struct wf_shell_join {
-	pthread_t joiner;
-	bool is_claimed; /* t->is_joined is its */
-};
 /*
- * Until that. 0; -ETIMEDOUT, -ECANCELED, of a scope, too; -EINTR: a signal. self: NULL, and it says that the state is to be slept on.
- * Unless t has ended before, join is the one that joins it from then on; -EBUSY: there is another one.
+ * Of a shell that has been made: the first thread that it runs; NULL: somebody else has it. out_wants: the caller makes another
+ * shell, called to this one's shelf.
  */
-WF_PARKS int wf_shell_await(struct wf_thread *self, struct weft_thread *t,
-			    struct wf_shell_join *join, int64_t until);
+struct weft_thread *wf_shell_arrive(struct wf_thread *self, struct wf_shell *s, bool *out_wants);
+
+/*
+ * Of a shell whose thread *t has returned from its function; NULL: it has none. The joiner hears of it, and *t becomes the next
+ * thread; NULL: the shell is to end. A joiner that hears of it finds the shell at rest, unless it runs another one. False: it has left something that the next one would find; nobody has heard of it.
+ */
+WF_PARKS bool wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct weft_thread **t,
+			    bool *out_wants);
+
+/*
+ * The shell is t from now on, and a canceller finds root. One that has come before has stored is_cancelled, which the caller looks at
+ * then.
+ */
+void wf_shell_begin(struct wf_thread *self, const struct wf_shell *s, struct weft_thread *t,
+		    weft_scope *root);
+
+/* Of a shell of a class that has arrived, in its last moments. True: it was the last one, and something is stuck. */
+bool wf_shell_end(const struct wf_shell *s);
+/* Some have arrived, and not ended. */
+bool wf_shell_is_anybody(int shell_class);
 
 /* In a fork child: there are none. */
 void wf_shell_forget(void);

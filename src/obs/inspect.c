@@ -95,6 +95,7 @@ static const struct wf_inspect_field fields[] = {
 
 	SIZE(lx_thread),
 	FIELD(lx_thread, child_tid),
+	FIELD(lx_thread, joined),
 	FIELD(lx_thread, sig_mask),
 	{ "lx_thread.sig_pending",
 	  (uint32_t)(offsetof(struct lx_thread, pending) + offsetof(struct lx_pending, set)),

@@ -22,7 +22,9 @@ struct wf_worker;
 	WF_COUNTER(polls, "polls")                                                                 \
 	WF_COUNTER(idles, "idle sleeps")                                                           \
 	WF_COUNTER(directs, "direct waits")                                                        \
-	WF_COUNTER(rests, "rests")
+	WF_COUNTER(rests, "rests")                                                                 \
+	WF_COUNTER(spawns, "spawns")                                                               \
+	WF_COUNTER(begins, "spawns begun")
 
 struct wf_counters {
 #define WF_COUNTER(member, name) uint64_t member;

@@ -49,6 +49,8 @@ class Newcomer(unittest.TestCase):
             try:
                 self.assertEqual(first.stdout.readline(), "10000 threads\n")
                 dump = self.run_it(["weft", "dump", str(first.pid)])
+                while dump.returncode == 0 and "10,000 threads: parked, sleep" not in dump.stdout:  # not all have begun
+                    dump = self.run_it(["weft", "dump", str(first.pid)])
             finally:
                 first.kill()
         self.assertEqual(dump.returncode, 0, dump.stderr)

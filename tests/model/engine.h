@@ -124,7 +124,7 @@ void engine_flush(struct cpu *c);
 
 /* words.c. */
 void engine_words_reset(void);
-/* What is known of words: a byte for each address, by blocks, so that what lies together is noted together. */
+/* Knowledge of words: a byte for each address, by blocks, so that what lies together is noted together. */
 enum {
 	WORD_USER = 0x3f, /* 0: none yet */
 	WORD_IS_SHARED = 0x40,

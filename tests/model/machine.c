@@ -49,7 +49,7 @@ static const struct wf_sched_hooks hooks = { .thread_exited = machine_thread_exi
 
 void machine_reset(uint32_t nr_workers)
 {
-	/* What the last execution has used of it. */
+	/* So much of it was used by the last execution. */
 	memset(machine.workers, 0, machine.nr_workers * sizeof(machine.workers[0]));
 	memset(machine.kthreads, 0, machine.nr_kthreads * sizeof(machine.kthreads[0]));
 	memset(machine.listed, 0, sizeof(machine.listed));

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* What the processor copies with one instruction each. */
+/* Sizes that the processor copies with one instruction each. */
 static void copy(void *to, const void *from, size_t size)
 {
 	switch (size) {

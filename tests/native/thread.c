@@ -313,6 +313,39 @@ TEST(threads_spawn_threads)
 	CHECK_EQ(result_of(spawns, (void *)50l, NULL), 50);
 }
 
+static pthread_t own[100];
+
+static int notes_pthread(void *arg)
+{
+	*(pthread_t *)arg = pthread_self();
+	return waits_for_go(NULL);
+}
+
+/* Most of them have not begun when they are asked. */
+TEST(a_thread_has_its_pthread_from_the_spawn_on)
+{
+	enum {
+		MANY = 100
+	};
+	static weft_thread *t[MANY];
+	pthread_t seen[MANY];
+
+	sem_init(&go, 0, 0);
+	sem_init(&ready, 0, 0);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(weft_thread_spawn(notes_pthread, &own[i], NULL, &t[i]), 0);
+	for (int i = MANY; i--;)
+		seen[i] = weft_thread_pthread(t[i]);
+	for (int i = 0; i < MANY; i++)
+		sem_wait(&ready);
+	for (int i = 0; i < MANY; i++)
+		CHECK(pthread_equal(seen[i], own[i]));
+	for (int i = 0; i < MANY; i++)
+		sem_post(&go);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(weft_thread_join(t[i], NULL, WEFT_NEVER), 0);
+}
+
 static int counts(void *arg)
 {
 	__atomic_add_fetch((int *)arg, 1, __ATOMIC_RELAXED);
@@ -337,16 +370,55 @@ TEST(many_threads_one_after_the_other_and_at_once)
 	CHECK_EQ(n, ROUNDS * AT_ONCE);
 }
 
+static int spawns_many(void *arg)
+{
+	enum {
+		AT_ONCE = 150
+	};
+	weft_thread *t[AT_ONCE];
+	const int rounds = is_native_run() ? 1 : 200;
+	int sum = 0;
+
+	for (int round = 0; round < rounds; round++) {
+		for (int i = 0; i < AT_ONCE; i++)
+			if (weft_thread_spawn(returns, (void *)1l, NULL, &t[i]))
+				return -1;
+		for (int i = 0; i < AT_ONCE; i++) {
+			int one = 0;
+
+			if (weft_thread_join(t[i], &one, WEFT_NEVER))
+				return -1;
+			sum += one;
+			if (i % 10 == 0)
+				weft_thread_yield();
+		}
+	}
+	return sum == rounds * AT_ONCE ? 6 : -1;
+}
+
+static int spawns_on_all_workers(void *arg)
+{
+	weft_thread *t[8];
+	int one, sum = 0;
+
+	for (int i = 0; i < 8; i++)
+		if (weft_thread_spawn(spawns_many, NULL, NULL, &t[i]))
+			return -1;
+	for (int i = 0; i < 8; i++)
+		sum += weft_thread_join(t[i], &one, WEFT_NEVER) == 0 && one == 6;
+	return sum == 8 ? 6 : -1;
+}
+
 TEST(a_fork_child_spawns_threads_of_its_own)
 {
 	int status = -1;
 	weft_thread *t;
 	pid_t pid;
 
-	CHECK_EQ(result_of(returns, (void *)1l, NULL), 1);
+	CHECK_EQ(result_of(spawns_on_all_workers, NULL, NULL), 6); /* workers keep handles */
 	pid = fork();
 	if (pid == 0)
-		_exit(weft_thread_spawn(returns, (void *)6l, NULL, &t) ||
+		_exit(weft_thread_spawn(spawns_on_all_workers, NULL, NULL, &t) ||
 				      weft_thread_join(t, &status, WEFT_NEVER)
 			      ? 1
 			      : status);

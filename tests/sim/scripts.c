@@ -413,7 +413,7 @@ TEST(a_thread_from_another_worker_comes_behind_one_that_was_woken)
 	verify_order(&joining);
 }
 
-/* What a tick of the clock brings; the turns of those that yield are far shorter. */
+/* A tick of the clock brings so much; the turns of those that yield are far shorter. */
 static void tick(int64_t ns)
 {
 	wf_store_relaxed(&wf_rt.coarse_now, wf_load_relaxed(&wf_rt.coarse_now) + ns);

@@ -275,6 +275,7 @@ void wf_print_json(const struct wf_dump_view *v)
 		wf_text_json_number(&j, "stopped_us", v->target->stopped_us);
 	wf_text_json_bool(&j, "started", s->is_started);
 	wf_text_json_number(&j, "nr_threads", (long long)s->nr_alive);
+	wf_text_json_number(&j, "nr_not_begun", (long long)s->nr_not_begun);
 	json_hex(&j, "signals_pending", s->sig_pending);
 	json_workers(&j, v);
 	wf_text_json_begin(&j, "deadlocks", '[');

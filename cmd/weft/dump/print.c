@@ -412,6 +412,9 @@ void wf_print_head(const struct wf_dump_view *v)
 	printf(": %zu worker%s, %zu kernel thread%s, %s thread%s\n", s->nr_workers,
 	       plural(s->nr_workers), nr_kthreads, plural(nr_kthreads),
 	       grouped(number, s->nr_alive), plural(s->nr_alive));
+	if (s->nr_not_begun)
+		printf("%s more spawned by weft_thread_spawn(): no pthread runs %s yet\n",
+		       grouped(number, s->nr_not_begun), s->nr_not_begun == 1 ? "it" : "them");
 	if (!v->target->is_core)
 		printf("the process was stopped for %.1f ms\n",
 		       (double)v->target->stopped_us / 1e3);

@@ -16,4 +16,7 @@ const struct wf_count wf_counts[WF_NR_COUNTS] = {
 	COUNT(IDLES) = { "idle_sleeps", "Sleeps of workers that had nothing to do." },
 	COUNT(DIRECTS) = { "direct_waits", "Waits for events together with the worker." },
 	COUNT(RESTS) = { "rests", "Workers sent to rest, as fewer serve better." },
+	COUNT(SPAWNS) = { "spawns",
+			  "Threads of weft_thread_spawn() for pthreads that run one after another." },
+	COUNT(BEGINS) = { "spawns_begun", "Those of them that have begun." },
 };

@@ -93,6 +93,8 @@ static void write_threads(const struct page *p, const struct wf_layout *l,
 	}
 	fprintf(p->out, "weft_threads{state=\"not read\",wait=\"none\"} %zu\n",
 		s->nr_alive - s->nr_threads);
+	gauge(p, "threads_not_begun", "Threads of weft_thread_spawn() that no pthread runs yet.",
+	      (double)s->nr_not_begun);
 }
 
 static void write_kernel_threads(const struct page *p, const struct wf_threads *s)

@@ -528,7 +528,7 @@ void wf_tables_make_groups(struct wf_live *l)
 			const struct wf_dump_thread *owner = l->waits ? wf_waits_owner(l->waits, d)
 								      : NULL;
 
-			if (!owner || owner->child_tid == d->wait_what)
+			if (!owner || wf_waits_is_join(owner, d))
 				continue; /* not a lock: it waits for the other one's end */
 			g[nr].owner = owner;
 		}

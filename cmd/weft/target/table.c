@@ -170,6 +170,7 @@ static void take_thread(struct wf_dump_thread *d, const struct wf_layout *l, con
 		.scopes = wf_layout_get(l, o, WF_L_T_SCOPES),
 		.kthread = wf_layout_get(l, o, WF_L_T_KTHREAD),
 		.child_tid = wf_layout_get(l, o, WF_L_LX_CHILD_TID),
+		.joined = wf_layout_get(l, o, WF_L_LX_JOINED),
 		.sig_mask = wf_layout_get(l, o, WF_L_LX_SIG_MASK),
 		.sig_pending = wf_layout_get(l, o, WF_L_LX_SIG_PENDING),
 		.nr_switches = wf_layout_get(l, o, WF_L_T_NR_SWITCHES),

@@ -78,6 +78,10 @@ static bool read_kthreads(struct wf_threads *s, struct wf_reading *r)
 		r->kthreads[s->nr_kthreads] = (struct wf_reading_place){ a, s->nr_kthreads };
 		s->nr_kthreads++;
 	}
+	/* Each goes on meanwhile, if the process is not stopped. */
+	if (s->count[WF_L_C_SPAWNS - WF_L_C_SWITCHES] > s->count[WF_L_C_BEGINS - WF_L_C_SWITCHES])
+		s->nr_not_begun = s->count[WF_L_C_SPAWNS - WF_L_C_SWITCHES] -
+				  s->count[WF_L_C_BEGINS - WF_L_C_SWITCHES];
 	qsort(r->kthreads, s->nr_kthreads, sizeof(*r->kthreads), wf_table_by_address);
 	return true;
 }

@@ -25,7 +25,7 @@ struct wf_dump_thread {
 	int64_t wait_since, deadline; /* 0: none */
 	int64_t read_at;
 	uint64_t scopes; /* address of its scopes, 0: it has none, or that is not known */
-	uint64_t kthread, child_tid, sig_mask, sig_pending, nr_switches, run_ns;
+	uint64_t kthread, child_tid, joined, sig_mask, sig_pending, nr_switches, run_ns;
 	bool is_preempted, is_on_cpu; /* on_cpu: regs are those of its kernel thread */
 	bool is_direct; /* in a call for events, with its worker, which has nothing else to do */
 	int kernel_tid; /* while on one */
@@ -70,7 +70,7 @@ struct wf_dump_event {
 };
 
 /* The runtime's counters, in this order from WF_L_C_SWITCHES on. */
-#define WF_NR_COUNTS (WF_L_C_RESTS - WF_L_C_SWITCHES + 1)
+#define WF_NR_COUNTS (WF_L_C_BEGINS - WF_L_C_SWITCHES + 1)
 
 struct wf_threads {
 	bool is_started;
@@ -78,6 +78,7 @@ struct wf_threads {
 	int64_t now;          /* CLOCK_MONOTONIC; of a core: the last time the runtime looked */
 	struct wf_dump_thread *threads;
 	size_t nr_threads, nr_alive; /* alive: all; threads: those read */
+	uint64_t nr_not_begun;       /* spawned by libweft's function: no pthread runs them yet */
 	struct wf_dump_kthread *kthreads;
 	size_t nr_kthreads;
 	struct wf_dump_worker *workers;

@@ -40,7 +40,8 @@ struct wf_waits {
 	bool has_sockets;
 	uint64_t factor; /* odd, and unknown to the target */
 	size_t mask;
-	uint32_t *by_tid, *by_child_tid; /* open tables of places in threads, plus one; 0: empty */
+	uint32_t *by_tid, *by_child_tid,
+		*by_joined; /* open tables of places in threads, plus one; 0: empty */
 	struct wait_mutex mutexes[NR_MUTEXES];
 };
 
@@ -52,6 +53,11 @@ static uint64_t tid_key(const struct wf_dump_thread *d)
 static uint64_t child_tid_key(const struct wf_dump_thread *d)
 {
 	return d->child_tid;
+}
+
+static uint64_t joined_key(const struct wf_dump_thread *d)
+{
+	return d->joined;
 }
 
 /* With a factor that the target does not know, it cannot choose keys that fall into one place. */
@@ -105,7 +111,8 @@ struct wf_waits *wf_waits_new(const struct wf_target *t, const struct wf_threads
 	w->factor |= 1;
 	w->by_tid = index_by(w, tid_key);
 	w->by_child_tid = index_by(w, child_tid_key);
-	if (!w->by_tid || !w->by_child_tid) {
+	w->by_joined = index_by(w, joined_key);
+	if (!w->by_tid || !w->by_child_tid || !w->by_joined) {
 		wf_waits_free(w);
 		return NULL;
 	}
@@ -119,6 +126,7 @@ void wf_waits_free(struct wf_waits *w)
 	free(w->sockets);
 	free(w->by_tid);
 	free(w->by_child_tid);
+	free(w->by_joined);
 	free(w);
 }
 
@@ -359,6 +367,19 @@ static const struct wf_dump_thread *mutex_owner(struct wf_waits *w, uint64_t add
 	return m->owner;
 }
 
+/* The thread whose end is waited for there: by libc's way of joining, or by libweft's. */
+static const struct wf_dump_thread *joined_thread(const struct wf_waits *w, uint64_t what)
+{
+	const struct wf_dump_thread *d = find(w, w->by_child_tid, child_tid_key, what);
+
+	return d ? d : find(w, w->by_joined, joined_key, what);
+}
+
+bool wf_waits_is_join(const struct wf_dump_thread *owner, const struct wf_dump_thread *d)
+{
+	return owner->child_tid == d->wait_what || owner->joined == d->wait_what;
+}
+
 const struct wf_dump_thread *wf_waits_owner(struct wf_waits *w, const struct wf_dump_thread *d)
 {
 	const struct wf_dump_thread *joined;
@@ -366,14 +387,14 @@ const struct wf_dump_thread *wf_waits_owner(struct wf_waits *w, const struct wf_
 	if (!d->wait_what || d->state != w->layout->parked ||
 	    d->wait_kind != w->layout->waits_futex)
 		return NULL;
-	joined = find(w, w->by_child_tid, child_tid_key, d->wait_what);
+	joined = joined_thread(w, d->wait_what);
 	return joined ? joined : mutex_owner(w, d->wait_what);
 }
 
 static void describe_futex(struct wf_waits *w, const struct wf_dump_thread *d,
 			   struct wf_wait_text *out)
 {
-	const struct wf_dump_thread *other = find(w, w->by_child_tid, child_tid_key, d->wait_what);
+	const struct wf_dump_thread *other = joined_thread(w, d->wait_what);
 	const char *kind = kind_by_frames(w, d);
 	char object[256], owner[96] = "";
 

@@ -37,6 +37,8 @@ void wf_waits_json(const struct wf_wait_text *w, struct wf_text_json *j);
 
 /* The thread that holds the mutex d waits for, or that d joins; NULL: none, or not known. */
 const struct wf_dump_thread *wf_waits_owner(struct wf_waits *w, const struct wf_dump_thread *d);
+/* Is it owner's end that d waits for? */
+bool wf_waits_is_join(const struct wf_dump_thread *owner, const struct wf_dump_thread *d);
 
 /* Name of a system call, or NULL. */
 const char *wf_waits_call_name(long nr);

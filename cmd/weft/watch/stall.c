@@ -55,7 +55,7 @@ static void look_at_owner(const struct wf_threads *s, const struct wf_layout *l,
 	int64_t since, ns;
 
 	/* To be joined while one is in a call is nothing special. */
-	if (!owner || owner->child_tid == d->wait_what || owner->wait_kind != l->waits_call ||
+	if (!owner || wf_waits_is_join(owner, d) || owner->wait_kind != l->waits_call ||
 	    !owner->wait_since || !d->wait_since)
 		return;
 	since = owner->wait_since > d->wait_since ? owner->wait_since : d->wait_since;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Making pthreads: what a program may ask of one, the classes of those that run one function after another, and what is done when
+ * none can be made. The program's code, on top of libc's threads.
+ *
+ * Called by: thread.c.
+ */
+#ifndef WF_NATIVE_MAKE_H
+#define WF_NATIVE_MAKE_H
+
+#include "native/shell.h"
+
+/* 0; -EINVAL. out: all that this library knows of. */
+WF_FACE_CODE int wf_make_read_opts(const struct weft_thread_opts *from,
+				   struct weft_thread_opts *out);
+/* -1: none, for that stack. */
+WF_FACE_CODE int wf_make_class(const struct weft_thread_opts *o);
+
+/*
+ * A pthread that runs body of a struct wf_shell, for given, or called to the shelf. 0; -EAGAIN, -EINVAL. The shell is given back
+ * by wf_make_end(), in the pthread's last moments, or by the caller of a pthread that has refused to begin.
+ */
+WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes, bool is_reset,
+			       void *(*body)(void *), pthread_t *out_thread);
+/* For a shelf where t or nothing of the caller's is queued. -EAGAIN: t will not run. */
+WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct weft_thread *t,
+				void *(*body)(void *));
+WF_FACE_CODE void wf_make_end(struct wf_shell *s, void *(*body)(void *));
+
+/* It was made by this process, and not by one that has forked it. */
+WF_FACE_CODE bool wf_make_is_ours(const struct wf_shell *s);
+/* In a fork child: there are none. */
+WF_FACE_CODE void wf_make_forget(void);
+
+#endif
