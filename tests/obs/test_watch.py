@@ -59,8 +59,13 @@ class ProgramTest(WatchTest):
     def page(self, watch):
         """At which the programs of this watch die: the word, whose it is, how often the watch has said that it is at work."""
         fds = f"/proc/{watch.pid}/fd"
-        name = next(n for n in os.listdir(fds) if "memfd:weft-watch" in os.readlink(f"{fds}/{n}"))
-        with open(f"{fds}/{name}", "rb") as f:
+
+        def is_page(fd):
+            try:
+                return "memfd:weft-watch" in os.readlink(f"{fds}/{fd}")
+            except FileNotFoundError:  # closed meanwhile
+                return False
+        with open(f"{fds}/{next(filter(is_page, os.listdir(fds)))}", "rb") as f:
             return struct.unpack("8xIi4xI", f.read(24))
 
     def to_crash(self, *args):

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 
+from held import fd_infos, held_by
 from watching import LINE, WATCHED, WEFT, WatchTest, environment, main, wait_until
 
 CLONE_NEWUSER = 0x10000000
@@ -112,21 +113,8 @@ class NamesTest(WatchTest):
         self.assertEqual(rc, 143, err)
         return out, err
 
-    def held(self, watch):
-        """The processes whose end wakes it, and that have not been waited for. A descriptor alone may be closed again at once."""
-        pids, woken_by = {}, set()
-        for fd in os.listdir(f"/proc/{watch.pid}/fdinfo"):
-            try:
-                with open(f"/proc/{watch.pid}/fdinfo/{fd}") as f:
-                    text = f.read()
-            except OSError:
-                continue
-            pids |= {fd: int(pid) for pid in re.findall(r"^Pid:\t(\d+)$", text, re.M)}
-            woken_by |= set(re.findall(r"^tfd: +(\d+) ", text, re.M))
-        return {pid for fd, pid in pids.items() if fd in woken_by}
-
     def wait_held(self, watch, pid):
-        wait_until(lambda: pid in self.held(watch), f"a hold of {pid}")
+        wait_until(lambda: pid in held_by(watch.pid), f"a hold of {pid}")
 
     def check_ends(self, kernel):
         """Of processes before it and after it, several at once, each with its own status."""
@@ -177,7 +165,7 @@ class NamesTest(WatchTest):
         left, own = (int(p.stdout.readline()) for _ in range(2))
         late = self.victim()  # who is seen after them
         self.wait_held(p, late.pid)
-        self.assertEqual(self.held(p) & {left, own}, set())
+        self.assertEqual(held_by(p.pid) & {left, own}, set())
         os.write(stays, b"go\n")
         self.wait_held(p, left)
         os.write(leaves, b"go\n")
@@ -297,8 +285,8 @@ signal.pause()
         self.assertIn(f"'{self.name}': 8;", line)
         self.assertIn("8 processes are watched, and no more can be", self.next_event(p, "weft: watch:"))
         for nr in (1, 8, 3):
-            wait_until(lambda: len(self.held(p) & set(victims)) == min(8, len(victims)), "a hold of others")
-            for pid in [*self.held(p) & set(victims)][:nr]:
+            wait_until(lambda: len(held_by(p.pid) & set(victims)) == min(8, len(victims)), "a hold of others")
+            for pid in [*held_by(p.pid) & set(victims)][:nr]:
                 self.go_on(victims[pid])
                 victims.pop(pid).wait()
             for _ in range(nr):
@@ -313,7 +301,9 @@ signal.pause()
     def test_later_process_of_the_same_number(self):
         """In a PID namespace numbers can be chosen. The old one's end is told, and the new one is watched."""
         script = """
-import os, signal, subprocess, sys
+import signal, subprocess, sys
+sys.path.append(sys.argv.pop(1))
+from held import held_by
 def start(number):
     with open("/proc/sys/kernel/ns_last_pid", "w") as f:
         f.write(str(number - 1))
@@ -327,8 +317,7 @@ old.wait()
 new = start(1000)
 watch.send_signal(signal.SIGCONT)
 print(watch.stdout.readline(), end="", flush=True)
-while "Pid:\\t1000\\n" not in "".join(open(f"/proc/{watch.pid}/fdinfo/{fd}").read()
-                                     for fd in os.listdir(f"/proc/{watch.pid}/fdinfo")):
+while new.pid not in held_by(watch.pid):
     pass
 new.terminate()
 new.wait()
@@ -340,7 +329,7 @@ watch.wait()
         if os.geteuid() or not shutil.which("unshare") or not os.path.exists("/proc/sys/kernel/ns_last_pid"):
             self.skipTest("that takes root, unshare and a kernel that lets processes be restored")
         done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-c", script,
-                               self.shell, WEFT, "watch", "--process", self.name, *SAY], cwd=self.dir, env=environment(),
+                               os.path.dirname(__file__), self.shell, WEFT, "watch", "--process", self.name, *SAY], cwd=self.dir, env=environment(),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
         if "unshare" in done.stderr:
             self.skipTest(done.stderr)
@@ -354,10 +343,7 @@ watch.wait()
     def test_idle_is_idle(self):
         """No clock runs, and it does not wake unless the kernel has something to tell, which a socket of ours hears, too."""
         p, _ = self.watch_names("--on", "exit")
-        clocks = []
-        for fd in os.listdir(f"/proc/{p.pid}/fdinfo"):
-            with open(f"/proc/{p.pid}/fdinfo/{fd}") as f:
-                clocks += re.findall(r"^it_value: (.*)$", f.read(), re.M)
+        clocks = re.findall(r"^it_value: (.*)$", "".join(fd_infos(p.pid).values()), re.M)
         self.assertEqual(clocks, ["(0, 0)"])
         with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 11) as s:
             s.bind((0, 1))
