@@ -42,8 +42,9 @@ struct weft_thread_opts {
 /*
  * Run fn(arg) in a new thread. opts: NULL, or what it is to have. out: where to put the handle, to be joined; NULL:
  * nobody joins it, and it is gone when fn returns. It begins in its turn, when those that were spawned before it have
- * begun, whatever they wait for; where there is no room for another pthread, when one of them ends. It begins with the signal mask and the floating-point mode of
- * the thread that spawns it. pthread_exit() in it, and pthread_cancel() of it, make -ECANCELED its result.
+ * begun, whatever they wait for; where there is no room for its pthread then, as soon as there is. It begins with the
+ * signal mask and the floating-point mode of the thread that spawns it. pthread_exit() in it, and pthread_cancel() of
+ * it, make -ECANCELED its result.
  *
  * Where:   any thread, not in a signal handler. Parks only where opts have a nice value or WEFT_THREAD_BOUND, until
  *          it has begun.

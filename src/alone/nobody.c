@@ -12,6 +12,7 @@
 #include "native/fresh.h"
 #include "native/own.h"
 #include "native/joiner.h"
+#include "native/maker.h"
 #include "native/shell.h"
 #include "native/turn.h"
 #include "sched/idle.h"
@@ -58,10 +59,8 @@ void wf_shell_forget(void)
 {
 }
 
-bool wf_shell_is_stuck(int shell_class)
+void wf_maker_forget(void)
 {
-	(void)shell_class;
-	return false;
 }
 
 /* --- for a thread of weft's --- */
@@ -93,13 +92,15 @@ NOBODY(bool lx_scope_knows_once(void))
 
 NOBODY(enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t, struct wf_shelf **out_shelf))
 NOBODY(bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t))
-NOBODY(bool wf_shell_end(const struct wf_shell *s))
-NOBODY(bool wf_shell_is_anybody(int shell_class))
-NOBODY(struct wf_shelf *wf_shell_everywhere(int shell_class))
+NOBODY(bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t))
+NOBODY(bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf))
+NOBODY(bool wf_shell_is_stuck(void))
+NOBODY(bool wf_shell_is_any_queued(struct wf_thread *self))
+NOBODY(bool wf_maker_rest(struct wf_thread *self, bool (*is_wanted)(void)))
 NOBODY(struct weft_thread *wf_shell_arrive(struct wf_thread *self, struct wf_shell *s, bool *out_wants))
 NOBODY(bool wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct weft_thread **t, bool *out_wants))
 NOBODY(void wf_shell_begin(struct wf_thread *self, const struct wf_shell *s, struct weft_thread *t, weft_scope *root))
-NOBODY(bool wf_joiner_tell_by(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state))
+NOBODY(void wf_joiner_tell_when_gone(struct wf_thread *self, struct weft_thread *t))
 NOBODY(void wf_turn_give(struct wf_thread *self))
 NOBODY(void wf_fresh_learn(void))
 NOBODY(bool wf_fresh_reset(void))

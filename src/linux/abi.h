@@ -76,6 +76,7 @@ struct lx_thread {
 	uint32_t *child_tid; /* (o) cleared and woken when the thread has left its stack */
 	uint32_t *
 		joined; /* (a) for dumps: what libweft's joiners of it wait for; see native/thread.h */
+	void *ended;    /* (o) NULL, or what on_thread_gone is told of */
 	struct wf_list exit_link; /* (q) in the futex bucket of child_tid */
 	uint32_t *robust_head;    /* (o) struct robust_list_head */
 	/* (a) groups of buckets where somebody waited for a PI lock of this thread's; see lx_futex_thread_ended() */
@@ -241,8 +242,10 @@ struct lx_config {
 	void (*on_short)(const char *of);    /* no further kernel thread can be made */
 	void (*on_lacking)(void);            /* some kernel threads keep no events */
 	void (*on_outside)(
-		const char *why);     /* what the program gives up, our kernel threads keep */
-	void (*on_main_end)(void);    /* (a) NULL, or main ends, and others go on */
+		const char *why);  /* what the program gives up, our kernel threads keep */
+	void (*on_main_end)(void); /* (a) NULL, or main ends, and others go on */
+	/* (a) the thread has left its stack, which libc may reuse from now on; by another one, in the middle of a switch */
+	void (*on_thread_gone)(void *ended);
 	void (*probe_scopes)(void);   /* by main, which has scopes, once it is weft's; or NULL */
 	const char *(*prepare)(void); /* before the first thread: patch the rest; NULL or why not */
 	/* NULL, or told of execve() and execveat(); it makes calls that a filter of the program's may not know */

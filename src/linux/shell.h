@@ -31,6 +31,11 @@ void lx_shell_rest(struct lx_thread *self);
 void lx_shell_pass_on(void);
 /* The caller is a new thread. */
 void lx_shell_begin(struct lx_thread *self, const struct lx_shell_heritage *h);
+/* The caller ends, and lx_config.on_thread_gone is told of what when it has. */
+WF_INLINE void lx_shell_end(struct lx_thread *self, void *what)
+{
+	self->ended = what;
+}
 /* A wait for that word is shown as a wait for self's end. NULL: nobody waits for that in this way. */
 WF_INLINE void lx_shell_show_join(struct lx_thread *self, uint32_t *joined)
 {

@@ -39,6 +39,7 @@ static void inherit(struct lx_thread *t, const struct lx_thread *parent)
 	wf_list_init(&t->futex.link);
 	wf_list_init(&t->exit_link);
 	t->child_tid = t->joined = NULL;
+	t->ended = NULL;
 	t->robust_head = NULL;
 	t->rseq = (struct lx_rseq){ 0 };
 	t->stack_low = t->stack_high = 0;
@@ -217,7 +218,7 @@ WF_NORETURN static void end_process(int status)
 		(void)sys1(__NR_exit_group, status);
 }
 
-/* The flag before the look at the hook: pairs with wf_shell_give(). */
+/* The flag before the look at the hook: pairs with watch_main() of native/shell.c. */
 static void end_main(void)
 {
 	void (*hook)(void);
@@ -258,6 +259,8 @@ void lx_thread_exited(struct wf_thread *base)
 	lx_futex_thread_ended(t);
 	if (t->child_tid)
 		lx_exit_word_remove(t);
+	if (t->ended)
+		wf_load_acquire (&lx_config.on_thread_gone)(t->ended);
 	if (t != lx.main)
 		wf_thread_free(base);
 }

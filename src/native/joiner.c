@@ -6,16 +6,17 @@
 #include "sched/scope.h"
 
 #include <errno.h>
+#include <limits.h>
 
 /* A joiner that is woken may have given t back, and t another function, before the lock is: all that is t's comes before. */
-static bool tell(struct weft_thread *t, enum wf_thread_use state)
+static bool tell(struct weft_thread *t)
 {
 	struct wf_thread *joins = t->joins;
 	bool has_sleeper = t->has_sleeper;
 
 	t->joins = NULL;
 	t->has_sleeper = false;
-	wf_store_release(&t->state, state);
+	wf_store_release(&t->state, WF_USE_DONE);
 	if (joins)
 		(void)wf_bind_unpark_held(joins, WF_WAKE_EVENT);
 	wf_spin_unlock(&t->lock);
@@ -27,7 +28,7 @@ static bool tell(struct weft_thread *t, enum wf_thread_use state)
  * A canceller counts itself, and reads root then; the exchange of the lock is the fence between the store of root and the look at that
  * count. It finds no root, or is waited for: what root points to is about to be used for something else.
  */
-bool wf_joiner_tell(struct weft_thread *t, enum wf_thread_use state)
+bool wf_joiner_tell(struct weft_thread *t)
 {
 	wf_store_relaxed(&t->root, NULL);
 	wf_spin_lock(&t->lock);
@@ -36,23 +37,27 @@ bool wf_joiner_tell(struct weft_thread *t, enum wf_thread_use state)
 		wf_yield();
 		wf_spin_lock(&t->lock);
 	}
-	return tell(t, state);
+	return tell(t);
 }
 
-bool wf_joiner_tell_closed(struct weft_thread *t, enum wf_thread_use state)
+bool wf_joiner_tell_closed(struct weft_thread *t)
 {
 	wf_spin_lock(&t->lock);
-	return tell(t, state);
+	return tell(t);
 }
 
-bool wf_joiner_tell_by(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state)
+static void on_gone(void *t)
 {
-	bool has_sleeper;
+	if (wf_joiner_tell_closed(t))
+		(void)sys_futex_wake(&((struct weft_thread *)t)->state, INT_MAX);
+}
 
+void wf_joiner_tell_when_gone(struct wf_thread *self, struct weft_thread *t)
+{
 	wf_self_enter(self);
-	has_sleeper = wf_joiner_tell(t, state);
+	wf_store_release(&lx_config.on_thread_gone, on_gone);
+	lx_shell_end(lx_of(self), t);
 	wf_self_leave(self);
-	return has_sleeper;
 }
 
 /* Under the lock. -EAGAIN: t is to be waited for, and nobody else joins it. 0: it has ended. */

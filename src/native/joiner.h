@@ -14,11 +14,11 @@
  * The caller's function has returned: no canceller finds its root any more, and the joiner is told. True: a kernel thread that is not
  * weft's sleeps on the state, and is to be woken.
  */
-bool wf_joiner_tell(struct weft_thread *t, enum wf_thread_use state);
+bool wf_joiner_tell(struct weft_thread *t);
 /* The same, where that was seen to: root is NULL, and no canceller was at it behind a fence. Does not yield. */
-bool wf_joiner_tell_closed(struct weft_thread *t, enum wf_thread_use state);
-/* The first one, for the program's code. */
-bool wf_joiner_tell_by(struct wf_thread *self, struct weft_thread *t, enum wf_thread_use state);
+bool wf_joiner_tell_closed(struct weft_thread *t);
+/* The caller's root is closed, and its pthread ends: the joiner is told when the stack is libc's again. */
+void wf_joiner_tell_when_gone(struct wf_thread *self, struct weft_thread *t);
 
 struct wf_joiner {
 	pthread_t joiner;

@@ -5,18 +5,27 @@
 #include "mem/slab.h"
 #include "native/fresh.h"
 #include "native/glibc.h"
+#include "native/maker.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define KNOWN_FLAGS (WEFT_THREAD_POOLED | WEFT_THREAD_BOUND)
-#define PATIENCE_NS 1000000
+/* How often the maker tries. */
+#define LEAST_NAP_NS WF_MS
+#define MOST_NAP_NS (16 * WF_MS)
+#define MAKER_STACK_BYTES (64ul << 10)
 
 static struct wf_slab shells = { .object_bytes = WF_ALIGN_UP(sizeof(struct wf_shell), 64) };
 
 static uint32_t life; /* (c) of the process: how often its ancestors were forked */
+
+static pthread_mutex_t maker_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t is_maker_there;     /* (a) written under that lock */
+static void *(*maker_runs)(void *); /* what those that it makes run */
 
 static const size_t stack_classes[WF_SHELL_STACKS] = { 0, 64 << 10, 256 << 10 };
 
@@ -49,6 +58,8 @@ WF_FACE_CODE int wf_make_class(const struct weft_thread_opts *o)
 WF_FACE_CODE void wf_make_forget(void)
 {
 	life++;
+	is_maker_there = 0;
+	maker_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	shells = (struct wf_slab){ .object_bytes = shells.object_bytes };
 }
 
@@ -79,15 +90,13 @@ static WF_FACE_CODE void put(struct wf_shell *s)
 	wf_face_leave(self);
 }
 
-static WF_FACE_CODE int create(struct wf_shell *s, size_t stack_bytes, void *(*body)(void *),
+static WF_FACE_CODE int create(size_t stack_bytes, void *(*body)(void *), void *arg,
 			       pthread_t *out_thread)
 {
 	const size_t least = WF_MAX((size_t)sysconf(_SC_THREAD_STACK_MIN), 4 * WF_PAGE);
 	pthread_attr_t attr;
 	int error;
 
-	if (s->shell_class >= 0)
-		stack_bytes = stack_classes[s->shell_class % WF_SHELL_STACKS];
 	if (stack_bytes > SIZE_MAX - WF_PAGE)
 		return -EINVAL;
 	if (pthread_attr_init(&attr))
@@ -96,7 +105,7 @@ static WF_FACE_CODE int create(struct wf_shell *s, size_t stack_bytes, void *(*b
 				      &attr, WF_MAX(least, WF_ALIGN_UP(stack_bytes, WF_PAGE)))
 			    : 0;
 	if (!error)
-		error = pthread_create(out_thread, &attr, body, s);
+		error = pthread_create(out_thread, &attr, body, arg);
 	(void)pthread_attr_destroy(&attr);
 	return -error;
 }
@@ -112,7 +121,9 @@ WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes, 
 	s = get(like);
 	if (!s)
 		return -EAGAIN;
-	ret = create(s, stack_bytes, body, out_thread);
+	if (s->shell_class >= 0)
+		stack_bytes = stack_classes[s->shell_class % WF_SHELL_STACKS];
+	ret = create(stack_bytes, body, s, out_thread);
 	if (ret < 0)
 		put(s);
 	return ret;
@@ -124,19 +135,6 @@ static WF_FACE_CODE int make_called(int shell_class, struct wf_shelf *shelf, voi
 	pthread_t thread;
 
 	return wf_make_shell(&like, 0, shell_class < WF_SHELL_STACKS, body, &thread);
-}
-
-/*
- * A thread that is stuck begins when a shell of its class has done with its function; where there is none, the caller cannot go on
- * before there is one.
- */
-static WF_FACE_CODE void serve(int shell_class, void *(*body)(void *))
-{
-	const struct timespec patience = { .tv_nsec = PATIENCE_NS };
-
-	while (wf_shell_is_stuck(shell_class) && !wf_shell_is_anybody(shell_class) &&
-	       make_called(shell_class, wf_shell_everywhere(shell_class), body) < 0)
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &patience, NULL);
 }
 
 WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct weft_thread *t,
@@ -151,17 +149,96 @@ WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct 
 	self = wf_face_enter();
 	is_withdrawn = wf_shell_not_made(self, shell_class, shelf, t);
 	wf_face_leave(self);
-	serve(shell_class, body);
 	errno = kept;
 	return is_withdrawn ? -EAGAIN : 0;
 }
 
-WF_FACE_CODE void wf_make_end(struct wf_shell *s, void *(*body)(void *))
+WF_FACE_CODE void wf_make_end(struct wf_shell *s)
 {
-	const int shell_class = s->shell_class;
-	bool is_last = s->core && shell_class >= 0 && wf_make_is_ours(s) && wf_shell_end(s);
-
 	put(s);
-	if (is_last)
-		serve(shell_class, body);
+}
+
+/* --- the maker --- */
+
+/* False: there is no room for what is stuck. */
+static WF_FACE_CODE bool serve(struct wf_thread *self)
+{
+	bool ret = true;
+
+	for (int i = 0; i < WF_SHELL_CLASSES; i++) {
+		struct wf_shelf *shelf;
+
+		if (!wf_shell_call_to_stuck(self, i, &shelf) || !make_called(i, shelf, maker_runs))
+			continue;
+		(void)wf_shell_not_made(self, i, shelf, NULL);
+		ret = false;
+	}
+	return ret;
+}
+
+/* Main has ended, and the maker would keep the process. A spawner queues first, and looks for the maker then. */
+static WF_FACE_CODE bool leave(struct wf_thread *self)
+{
+	bool ret;
+
+	(void)pthread_mutex_lock(&maker_lock);
+	wf_store_seq_cst(&is_maker_there, 0u);
+	ret = !wf_shell_is_any_queued(self);
+	if (!ret)
+		wf_store_seq_cst(&is_maker_there, 1u);
+	(void)pthread_mutex_unlock(&maker_lock);
+	return ret;
+}
+
+static WF_FACE_CODE void *be_maker(void *arg)
+{
+	struct wf_thread *self = wf_face_enter();
+	struct timespec nap = { .tv_nsec = LEAST_NAP_NS };
+
+	(void)pthread_detach(pthread_self());
+	(void)pthread_setname_np(pthread_self(), "weft-maker");
+	for (;;) {
+		if (serve(self)) {
+			nap.tv_nsec = LEAST_NAP_NS;
+			if (wf_maker_rest(self, wf_shell_is_stuck))
+				continue;
+			if (leave(self))
+				return arg;
+		}
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		nap.tv_nsec = WF_MIN(2 * nap.tv_nsec, MOST_NAP_NS);
+	}
+}
+
+/* No signal is for it. */
+static WF_FACE_CODE int make_maker(void)
+{
+	pthread_t thread;
+	sigset_t all, kept;
+	int ret;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &kept);
+	ret = create(MAKER_STACK_BYTES, be_maker, NULL, &thread);
+	(void)pthread_sigmask(SIG_SETMASK, &kept, NULL);
+	return ret;
+}
+
+WF_FACE_CODE int wf_make_maker(void *(*body)(void *))
+{
+	const int kept = errno;
+	int ret = 0;
+
+	if (WF_LIKELY(wf_load_seq_cst(&is_maker_there)))
+		return 0;
+	(void)pthread_mutex_lock(&maker_lock);
+	if (!wf_load_relaxed(&is_maker_there)) {
+		maker_runs = body;
+		ret = make_maker();
+		if (ret == 0)
+			wf_store_seq_cst(&is_maker_there, 1u);
+	}
+	(void)pthread_mutex_unlock(&maker_lock);
+	errno = kept;
+	return ret;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Making pthreads: what a program may ask of one, the classes of those that run one function after another, and what is done when
- * none can be made. The program's code, on top of libc's threads.
+ * Making pthreads: what a program may ask of one, the classes of those that run one function after another, and the maker, which makes
+ * them when nobody else could. The program's code, on top of libc's threads.
  *
  * Called by: thread.c.
  */
@@ -25,7 +25,11 @@ WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes, 
 /* For a shelf where t or nothing of the caller's is queued. -EAGAIN: t will not run. */
 WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct weft_thread *t,
 				void *(*body)(void *));
-WF_FACE_CODE void wf_make_end(struct wf_shell *s, void *(*body)(void *));
+/* Of a shell that ends. */
+WF_FACE_CODE void wf_make_end(struct wf_shell *s);
+
+/* There is a maker from now on, to make pthreads that run body; -EAGAIN: there is no room for it. Cheap if it is there. */
+WF_FACE_CODE int wf_make_maker(void *(*body)(void *));
 
 /* It was made by this process, and not by one that has forked it. */
 WF_FACE_CODE bool wf_make_is_ours(const struct wf_shell *s);

@@ -4,6 +4,7 @@
 #include "base/die.h"
 #include "native/handle.h"
 #include "native/joiner.h"
+#include "native/maker.h"
 #include "sched/account.h"
 #include "sched/idle.h"
 #include "sched/park.h"
@@ -39,14 +40,6 @@ static struct {
 } WF_ALIGNED(WF_CACHE_LINE) here[WF_MAX_WORKERS]; /* by worker */
 static uint32_t nr_here; /* (a) that may have been used: a fork child's runtime knows of none */
 
-/*
- * (a) By class: what is queued everywhere waits for a shell to have done with its function. Set and cleared under that lock. A shell
- * looks under the lock of the shelf where it is about to rest: the one that has set it looks there for it under the same lock.
- */
-static uint32_t is_stuck[WF_SHELL_CLASSES];
-
-static uint32_t nr_alive[WF_SHELL_CLASSES]; /* (a) that have arrived and not ended */
-
 /* --- under a shelf's lock --- */
 
 static void push(struct wf_shelf *s, struct wf_shell *shell)
@@ -77,15 +70,12 @@ static void append(struct wf_shelf *s, struct weft_thread *first, struct weft_th
 	s->last = last;
 }
 
-static struct weft_thread *remove_first(struct wf_shelf *s, int shell_class)
+static struct weft_thread *remove_first(struct wf_shelf *s)
 {
 	struct weft_thread *t = s->first;
 
-	if (!t)
-		return NULL;
-	wf_store_hint(&s->first, t->next);
-	if (!t->next && s == &everywhere[shell_class])
-		wf_store_relaxed(&is_stuck[shell_class], 0u);
+	if (t)
+		wf_store_hint(&s->first, t->next);
 	return t;
 }
 
@@ -193,222 +183,17 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 		!calls &&
 		wf_idle_is_anybody()) /* it may fetch the one that is called, behind which others come */
 		wf_idle_wake();
-	if (is_given || !calls || call_to(s, shell_class, shell))
+	if (is_given)
+		return WF_SPAWN_BEGINS;
+	if (!calls)
+		return WF_SPAWN_QUEUED;
+	if (call_to(s, shell_class, shell))
 		return WF_SPAWN_BEGINS;
 	wf_store_relaxed(&nr_here, wf_rt.nr_workers);
 	return WF_SPAWN_MAKE;
 }
 
-enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t,
-				   struct wf_shelf **out_shelf)
-{
-	enum wf_shell_spawn ret = WF_SPAWN_ALONE;
-
-	wf_self_enter(self);
-	if (lx_shell_may_inherit(lx_of(self))) {
-		lx_shell_inherit(lx_of(self), &t->heritage);
-		wf_own_kthread()->count.spawns++;
-		*out_shelf = shelf_here(shell_class);
-		ret = spawn(*out_shelf, shell_class, t);
-	}
-	wf_self_leave(self);
-	return ret;
-}
-
-/* --- where none can be made --- */
-
-/* All that is queued there. Nobody is called to it any more. */
-static void move_everywhere(struct wf_shelf *s, int shell_class)
-{
-	struct wf_shelf *all = &everywhere[shell_class];
-	struct weft_thread *first, *last;
-
-	wf_spin_lock(&s->lock);
-	first = s->first;
-	last = s->last;
-	s->is_called = false;
-	if (s != all)
-		wf_store_hint(&s->first, NULL);
-	else if (first)
-		wf_store_relaxed(&is_stuck[shell_class], 1u);
-	wf_spin_unlock(&s->lock);
-	if (!first || s == all)
-		return;
-	wf_spin_lock(&all->lock);
-	append(all, first, last);
-	wf_store_relaxed(&is_stuck[shell_class], 1u);
-	wf_spin_unlock(&all->lock);
-}
-
-/* One that has begun to rest before it could see that something is stuck. */
-static struct wf_shell *take_surely(int shell_class)
-{
-	struct wf_shell *shell = NULL;
-
-	for (uint32_t w = 0; !shell && w <= wf_rt.nr_workers; w++) {
-		struct wf_shelf *s = w < wf_rt.nr_workers ? &here[w].shelves[shell_class]
-							  : &everywhere[shell_class];
-
-		wf_spin_lock(&s->lock);
-		shell = pop(s);
-		wf_spin_unlock(&s->lock);
-	}
-	return shell;
-}
-
-/* Another may be on its way to the same: then one of the two rests again. */
-static void call_to_what_is_stuck(struct wf_shell *shell, int shell_class)
-{
-	struct wf_shelf *all = &everywhere[shell_class];
-
-	wf_spin_lock(&all->lock);
-	all->is_called = true;
-	wf_spin_unlock(&all->lock);
-	call(shell, all, NULL);
-}
-
-/* Unless a shell has taken it. */
-static bool withdraw_from_all(struct weft_thread *t, int shell_class)
-{
-	struct wf_shelf *all = &everywhere[shell_class];
-	bool is_withdrawn;
-
-	wf_spin_lock(&all->lock);
-	is_withdrawn = withdraw(all, t);
-	if (!all->first)
-		wf_store_relaxed(&is_stuck[shell_class], 0u);
-	wf_spin_unlock(&all->lock);
-	wf_own_kthread()->count.begins += is_withdrawn;
-	return is_withdrawn;
-}
-
-bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
-		       struct weft_thread *t)
-{
-	struct wf_shell *found = NULL;
-	bool is_withdrawn = false;
-
-	wf_self_enter(self);
-	move_everywhere(shelf, shell_class);
-	if (wf_shell_is_stuck(shell_class))
-		found = take_surely(shell_class);
-	if (found)
-		call_to_what_is_stuck(found, shell_class);
-	else if (t)
-		is_withdrawn = withdraw_from_all(t, shell_class);
-	wf_self_leave(self);
-	return is_withdrawn;
-}
-
-bool wf_shell_is_stuck(int shell_class)
-{
-	return wf_load_seq_cst(&is_stuck[shell_class]);
-}
-
-struct wf_shelf *wf_shell_everywhere(int shell_class)
-{
-	return &everywhere[shell_class];
-}
-
-/* --- the shell's own --- */
-
-/* As soon as it is known whose end that of the shell will be. */
-static void show_join(struct wf_thread *self, struct weft_thread *t)
-{
-	if (t)
-		lx_shell_show_join(lx_of(self), &t->state);
-}
-
-/* It has been called, or made. NULL: others have taken all that was there. */
-static struct weft_thread *arrive(struct wf_shell *shell, bool *out_wants)
-{
-	const int i = shell->shell_class;
-	struct wf_shelf *s = shell->shelf;
-	struct weft_thread *t = shell->given;
-	struct wf_shell *other = NULL;
-	bool calls;
-
-	if (t) {
-		wf_store_release(&s->given_to, NULL);
-		return t;
-	}
-	wf_spin_lock(&s->lock);
-	t = remove_first(s, i);
-	calls = s->first;
-	if (calls)
-		other = pop(s);
-	else
-		s->is_called = false;
-	wf_spin_unlock(&s->lock);
-	if (calls)
-		*out_wants = !call_to(s, i, other);
-	return t;
-}
-
-struct weft_thread *wf_shell_arrive(struct wf_thread *self, struct wf_shell *s, bool *out_wants)
-{
-	struct weft_thread *t;
-
-	wf_self_enter(self);
-	if (s->shell_class >= 0)
-		(void)wf_fetch_add(&nr_alive[s->shell_class], 1u);
-	t = s->shelf ? arrive(s, out_wants) : s->given;
-	show_join(self, t);
-	wf_self_leave(self);
-	return t;
-}
-
-static struct weft_thread *dequeue(struct wf_shell *shell, struct wf_shelf *from)
-{
-	struct weft_thread *t;
-
-	if (!wf_load_hint(&from->first))
-		return NULL;
-	wf_spin_lock(&from->lock);
-	t = remove_first(from, shell->shell_class);
-	wf_spin_unlock(&from->lock);
-	if (t)
-		shell->shelf = from;
-	return t;
-}
-
-/* Of this worker, or of the shelf where the shell was last: another worker may have taken it from there. */
-static struct weft_thread *next_of(struct wf_shell *shell)
-{
-	struct wf_shelf *s = shelf_here(shell->shell_class), *last = shell->shelf;
-	struct weft_thread *t = dequeue(shell, s);
-
-	if (!t && last && last != s)
-		t = dequeue(shell, last);
-	return t ? t : dequeue(shell, &everywhere[shell->shell_class]);
-}
-
-enum put {
-	PUT_DONE,
-	PUT_AGAIN, /* something is stuck, or a canceller is at the last thread */
-	PUT_FULL,
-	PUT_CLOSED,
-};
-
-/* last: the thread that the shell was, if nobody knows yet that it is over; NULL: none. */
-static enum put put(struct wf_shelf *s, struct wf_shell *shell, const struct weft_thread *last,
-		    uint32_t most)
-{
-	enum put ret = PUT_DONE;
-
-	wf_spin_lock(&s->lock);
-	if (wf_load_relaxed(&is_stuck[shell->shell_class]) ||
-	    (last && wf_load_seq_cst(&last->nr_cancelling)))
-		ret = PUT_AGAIN;
-	else if (wf_load_seq_cst(&lx.main_has_ended))
-		ret = PUT_CLOSED;
-	else if (s->nr >= most)
-		ret = PUT_FULL;
-	else
-		push(s, shell);
-	wf_spin_unlock(&s->lock);
-	return ret;
-}
+/* --- the end of main --- */
 
 static void end_all(struct wf_shelf *s)
 {
@@ -434,6 +219,254 @@ static void close_all(void)
 		for (uint32_t w = 0; w < wf_rt.nr_workers; w++)
 			end_all(&here[w].shelves[i]);
 	}
+	wf_maker_wake();
+}
+
+/* Before anybody looks at the flag: pairs with the other order in end_main(). */
+static void watch_main(void)
+{
+	if (wf_load_relaxed(&lx_config.on_main_end))
+		return;
+	wf_store_relaxed(&nr_here, wf_rt.nr_workers);
+	wf_store_seq_cst(&lx_config.on_main_end, close_all);
+}
+
+enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t,
+				   struct wf_shelf **out_shelf)
+{
+	enum wf_shell_spawn ret = WF_SPAWN_ALONE;
+
+	wf_self_enter(self);
+	watch_main();
+	if (lx_shell_may_inherit(lx_of(self))) {
+		lx_shell_inherit(lx_of(self), &t->heritage);
+		wf_own_kthread()->count.spawns++;
+		*out_shelf = shelf_here(shell_class);
+		ret = spawn(*out_shelf, shell_class, t);
+	}
+	wf_self_leave(self);
+	return ret;
+}
+
+/* --- where none can be made --- */
+
+/* False: a shell has it. */
+static bool withdraw_from(struct wf_shelf *s, struct weft_thread *t)
+{
+	bool is_withdrawn;
+
+	wf_spin_lock(&s->lock);
+	is_withdrawn = withdraw(s, t);
+	wf_spin_unlock(&s->lock);
+	return is_withdrawn;
+}
+
+bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
+		       struct weft_thread *t)
+{
+	bool is_withdrawn;
+
+	wf_self_enter(self);
+	is_withdrawn = withdraw_from(shelf, t) || withdraw_from(&everywhere[shell_class], t);
+	wf_own_kthread()->count.begins += is_withdrawn;
+	wf_self_leave(self);
+	return is_withdrawn;
+}
+
+/* All but t, if that is there still. Nobody is called to it any more. True: it is stuck everywhere. */
+static bool give_up(struct wf_shelf *s, int shell_class, struct weft_thread *t,
+		    bool *out_is_withdrawn)
+{
+	struct wf_shelf *all = &everywhere[shell_class];
+	struct weft_thread *first;
+
+	wf_spin_lock(&s->lock);
+	*out_is_withdrawn = t && withdraw(s, t);
+	first = s->first;
+	s->is_called = false;
+	if (first && s != all) {
+		/* Under both locks: one that looks for its thread here and then there finds it. */
+		wf_spin_lock(&all->lock);
+		append(all, first, s->last);
+		wf_spin_unlock(&all->lock);
+		wf_store_hint(&s->first, NULL);
+	}
+	wf_spin_unlock(&s->lock);
+	return first;
+}
+
+bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
+		       struct weft_thread *t)
+{
+	bool is_withdrawn = false;
+
+	wf_self_enter(self);
+	if (!call_to(shelf, shell_class, NULL)) {
+		if (give_up(shelf, shell_class, t, &is_withdrawn))
+			wf_maker_wake();
+		wf_own_kthread()->count.begins += is_withdrawn;
+	}
+	wf_self_leave(self);
+	return is_withdrawn;
+}
+
+bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf)
+{
+	struct wf_shelf *all = &everywhere[shell_class];
+	bool calls;
+
+	wf_self_enter(self);
+	wf_spin_lock(&all->lock);
+	calls = all->first && !all->is_called;
+	if (calls)
+		all->is_called = true;
+	wf_spin_unlock(&all->lock);
+	*out_shelf = all;
+	calls = calls && !call_to(all, shell_class, NULL);
+	wf_self_leave(self);
+	return calls;
+}
+
+static bool is_stuck(struct wf_shelf *s)
+{
+	bool ret;
+
+	wf_spin_lock(&s->lock);
+	ret = s->first && !s->is_called;
+	wf_spin_unlock(&s->lock);
+	return ret;
+}
+
+bool wf_shell_is_stuck(void)
+{
+	bool ret = false;
+
+	for (int i = 0; !ret && i < WF_SHELL_CLASSES; i++)
+		ret = is_stuck(&everywhere[i]);
+	return ret;
+}
+
+static bool is_queued(struct wf_shelf *s)
+{
+	bool ret;
+
+	wf_spin_lock(&s->lock);
+	ret = s->first;
+	wf_spin_unlock(&s->lock);
+	return ret;
+}
+
+bool wf_shell_is_any_queued(struct wf_thread *self)
+{
+	bool ret = false;
+
+	wf_self_enter(self);
+	/* In this order, as give_up() may move it meanwhile. */
+	for (int i = 0; !ret && i < WF_SHELL_CLASSES; i++) {
+		for (uint32_t w = 0; !ret && w < wf_rt.nr_workers; w++)
+			ret = is_queued(&here[w].shelves[i]);
+		ret = ret || is_queued(&everywhere[i]);
+	}
+	wf_self_leave(self);
+	return ret;
+}
+
+/* --- the shell's own --- */
+
+/* As soon as it is known whose end that of the shell will be. */
+static void show_join(struct wf_thread *self, struct weft_thread *t)
+{
+	if (t)
+		lx_shell_show_join(lx_of(self), &t->state);
+}
+
+/* It has been called, or made. NULL: others have taken all that was there. */
+static struct weft_thread *arrive(struct wf_shell *shell, bool *out_wants)
+{
+	const int i = shell->shell_class;
+	struct wf_shelf *s = shell->shelf;
+	struct weft_thread *t = shell->given;
+	struct wf_shell *other = NULL;
+	bool calls;
+
+	if (t) {
+		wf_store_release(&s->given_to, NULL);
+		return t;
+	}
+	wf_spin_lock(&s->lock);
+	t = remove_first(s);
+	calls = s->first;
+	if (calls)
+		other = pop(s);
+	else
+		s->is_called = false;
+	wf_spin_unlock(&s->lock);
+	if (calls)
+		*out_wants = !call_to(s, i, other);
+	return t;
+}
+
+struct weft_thread *wf_shell_arrive(struct wf_thread *self, struct wf_shell *s, bool *out_wants)
+{
+	struct weft_thread *t;
+
+	wf_self_enter(self);
+	watch_main();
+	t = s->shelf ? arrive(s, out_wants) : s->given;
+	show_join(self, t);
+	wf_self_leave(self);
+	return t;
+}
+
+static struct weft_thread *dequeue(struct wf_shell *shell, struct wf_shelf *from)
+{
+	struct weft_thread *t;
+
+	if (!wf_load_hint(&from->first))
+		return NULL;
+	wf_spin_lock(&from->lock);
+	t = remove_first(from);
+	wf_spin_unlock(&from->lock);
+	if (t)
+		shell->shelf = from;
+	return t;
+}
+
+/* Of this worker, or of the shelf where the shell was last: another worker may have taken it from there. */
+static struct weft_thread *next_of(struct wf_shell *shell)
+{
+	struct wf_shelf *s = shelf_here(shell->shell_class), *last = shell->shelf;
+	struct weft_thread *t = dequeue(shell, s);
+
+	if (!t && last && last != s)
+		t = dequeue(shell, last);
+	return t ? t : dequeue(shell, &everywhere[shell->shell_class]);
+}
+
+enum put {
+	PUT_DONE,
+	PUT_AGAIN, /* a canceller is at the last thread */
+	PUT_FULL,
+	PUT_CLOSED,
+};
+
+/* last: the thread that the shell was, if nobody knows yet that it is over; NULL: none. */
+static enum put put(struct wf_shelf *s, struct wf_shell *shell, const struct weft_thread *last,
+		    uint32_t most)
+{
+	enum put ret = PUT_DONE;
+
+	wf_spin_lock(&s->lock);
+	if (last && wf_load_seq_cst(&last->nr_cancelling))
+		ret = PUT_AGAIN;
+	else if (wf_load_seq_cst(&lx.main_has_ended))
+		ret = PUT_CLOSED;
+	else if (s->nr >= most)
+		ret = PUT_FULL;
+	else
+		push(s, shell);
+	wf_spin_unlock(&s->lock);
+	return ret;
 }
 
 /* A joiner may have given it back before this returns. */
@@ -441,7 +474,7 @@ static void tell(struct wf_thread *self, struct weft_thread *t, bool is_closed)
 {
 	const bool is_detached = t->is_detached;
 
-	if (is_closed ? wf_joiner_tell_closed(t, WF_USE_DONE) : wf_joiner_tell(t, WF_USE_DONE))
+	if (is_closed ? wf_joiner_tell_closed(t) : wf_joiner_tell(t))
 		(void)sys_futex_wake(&t->state, INT_MAX);
 	if (is_detached)
 		wf_handle_put(self, t);
@@ -458,11 +491,6 @@ static enum put rest(struct wf_thread *self, struct wf_shell *shell, struct weft
 	struct weft_thread *t = *last;
 	enum put ret;
 
-	/* Before the look at the flag: pairs with the other order in end_main(). */
-	if (!wf_load_relaxed(&lx_config.on_main_end)) {
-		wf_store_relaxed(&nr_here, wf_rt.nr_workers);
-		wf_store_seq_cst(&lx_config.on_main_end, close_all);
-	}
 	lx_shell_rest(lx_of(self));
 	/* The shelf's lock is the fence; see wf_joiner_tell(). */
 	if (t)
@@ -547,23 +575,10 @@ void wf_shell_begin(struct wf_thread *self, const struct wf_shell *s, struct wef
 	wf_self_leave(self);
 }
 
-bool wf_shell_end(const struct wf_shell *s)
-{
-	return wf_fetch_sub(&nr_alive[s->shell_class], 1u) == 1 &&
-	       wf_shell_is_stuck(s->shell_class);
-}
-
-bool wf_shell_is_anybody(int shell_class)
-{
-	return wf_load_seq_cst(&nr_alive[shell_class]);
-}
-
 void wf_shell_forget(void)
 {
 	for (int i = 0; i < WF_SHELL_CLASSES; i++) {
-		nr_alive[i] = 0;
 		everywhere[i] = (struct wf_shelf){ 0 };
-		is_stuck[i] = 0;
 		for (uint32_t w = 0; w < nr_here; w++)
 			here[w].shelves[i] = (struct wf_shelf){ 0 };
 	}

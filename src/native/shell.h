@@ -8,8 +8,8 @@
  * for one another all begin. A shell whose function has returned takes the next, too, and rests where there is none: a crowd of
  * threads that wait for nothing is run by a shell or two.
  *
- * Invariants: where a queue is not empty, a shell is called to it and has not arrived (is_called), or nobody could be called or made
- * (is_stuck), and then none rests.
+ * Invariants: where a queue is not empty, one shell is called to it and has not arrived (is_called), or it is that of all workers, and
+ * stuck: none rested and none could be made, and the maker tries again until one is found (maker.h).
  * A shell is PARKING before anybody can find it, no signal and no scope ends that wait, and only one finds it. So the wake-up that
  * comes with the one order is the one that it goes on by, and none reaches a later wait: there is nothing to lock.
  */
@@ -40,22 +40,28 @@ struct wf_shell {
 /* t is to run, with what it has from self. */
 enum wf_shell_spawn {
 	WF_SPAWN_BEGINS, /* a shell comes */
-	WF_SPAWN_MAKE,   /* t is queued, and the caller makes a shell that is called to the shelf */
+	WF_SPAWN_QUEUED, /* behind one that comes, or is made: the caller withdraws it, unless there is a maker */
+	WF_SPAWN_MAKE, /* t is queued, and the caller makes a shell that is called to the shelf */
 	WF_SPAWN_ALONE, /* self hands down more than a shell can have: t is for a pthread that self makes */
 };
 enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t,
 				   struct wf_shelf **out_shelf);
+/* t was queued at the shelf. True: it will not run. False: a shell has it. */
+bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
+		       struct weft_thread *t);
 
 /*
- * No pthread could be made that was called to the shelf: what is queued there begins when another thread has ended. But t, which the
- * caller has queued there, or NULL, is withdrawn if no shell rests. True: it will not run.
+ * No pthread could be made that was called to the shelf. What is queued there is the maker's. But t, which the caller has queued
+ * there, or NULL, is withdrawn, unless some shell rests. True: t will not run.
  */
 bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
 		       struct weft_thread *t);
-/* Something is queued, and no shell is called to it. */
-bool wf_shell_is_stuck(int shell_class);
-/* For a shell that is made because something is stuck; it is called to that. */
-struct wf_shelf *wf_shell_everywhere(int shell_class);
+
+/* The maker's. True: something is stuck and no shell rests, and it makes one that is called to the shelf. */
+bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf);
+bool wf_shell_is_stuck(void);
+/* Something may become stuck. */
+bool wf_shell_is_any_queued(struct wf_thread *self);
 
 /*
  * Of a shell that has been made: the first thread that it runs; NULL: somebody else has it. out_wants: the caller makes another
@@ -76,11 +82,6 @@ WF_PARKS bool wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct w
  */
 void wf_shell_begin(struct wf_thread *self, const struct wf_shell *s, struct weft_thread *t,
 		    weft_scope *root);
-
-/* Of a shell of a class that has arrived, in its last moments. True: it was the last one, and something is stuck. */
-bool wf_shell_end(const struct wf_shell *s);
-/* Some have arrived, and not ended. */
-bool wf_shell_is_anybody(int shell_class);
 
 /* In a fork child: there are none. */
 void wf_shell_forget(void);

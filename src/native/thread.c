@@ -6,6 +6,7 @@
 #include "native/join.h"
 #include "native/joiner.h"
 #include "native/make.h"
+#include "native/maker.h"
 #include "native/misuse.h"
 #include "native/own.h"
 #include "native/picture.h"
@@ -110,17 +111,6 @@ static WF_FACE_CODE int begin(const struct weft_thread *t)
 	return error;
 }
 
-static WF_FACE_CODE void publish(struct weft_thread *t, enum wf_thread_use state)
-{
-	struct wf_thread *self = wf_face_enter();
-
-	if (!self)
-		wf_store_release(&t->state, state);
-	if (!self || wf_joiner_tell_by(self, t, state))
-		wake(&t->state);
-	wf_face_leave(self);
-}
-
 /* See wf_joiner_tell(); a canceller that was interrupted comes back. */
 static WF_FACE_CODE void close_root(struct weft_thread *t)
 {
@@ -137,25 +127,35 @@ static WF_FACE_CODE void give_object(struct weft_thread *t)
 	wf_face_leave(self);
 }
 
-/* For good: the rest is libc's. */
+/* Until libc says that the thread is gone, the object is there. */
+static WF_FACE_CODE void publish_end(struct weft_thread *t)
+{
+	wf_store_release(&t->state, WF_USE_ENDED);
+	wake(&t->state);
+}
+
+/* For good: the rest is libc's. A joiner of a thread that is weft's has the end from the runtime: the stack does not wait for it. */
 static WF_FACE_CODE void end(void *arg)
 {
+	struct wf_thread *self = wf_face_enter();
 	struct weft_thread *t = current; /* NULL: its function has returned, and that is known */
 
 	if (t) {
 		close_root(t);
 		wf_scopes_leave_all(t->name);
 	}
-	wf_make_end(arg, run);
+	wf_make_end(arg);
+	if (self || !t || t->is_detached)
+		(void)pthread_detach(pthread_self());
 	if (!t || t->is_detached) {
 		current = NULL;
-		(void)pthread_detach(pthread_self());
 		if (t)
 			give_object(t);
-		return;
+	} else if (self) {
+		wf_joiner_tell_when_gone(self, t);
+	} else {
+		publish_end(t);
 	}
-	/* The joiner returns when libc says that the thread is gone: until then the object is there. */
-	publish(t, WF_USE_ENDED);
 }
 
 static WF_FACE_CODE const char *scope_name(const struct weft_thread *t)
@@ -238,7 +238,7 @@ static WF_FACE_CODE void *run(void *arg)
 	wf_face_leave(self);
 	if (t && !is_begun(t)) {
 		current = NULL;
-		wf_make_end(s, run);
+		wf_make_end(s);
 		return NULL;
 	}
 	pthread_cleanup_push(end, s);
@@ -313,6 +313,7 @@ static WF_FACE_CODE void forget(void)
 		current->has_sleeper = false;
 	}
 	wf_handle_forget();
+	wf_maker_forget();
 	wf_shell_forget();
 	wf_make_forget();
 }
@@ -330,24 +331,18 @@ static WF_FACE_CODE int spawn_alone(struct weft_thread *t, const struct weft_thr
 				       .shell_class = o->flags & WEFT_THREAD_BOUND ? -1
 										   : shell_class };
 	const bool may_be_refused = o->nice || o->flags & WEFT_THREAD_BOUND;
-	const bool is_detached = t->is_detached;
 	uint32_t started = 0;
 	pthread_t thread;
 	int ret;
 
 	t->started = may_be_refused ? &started : NULL;
 	ret = wf_make_shell(&like, o->stack_bytes, !(o->flags & WEFT_THREAD_POOLED), run, &thread);
-	if (ret == 0 && may_be_refused)
-		ret = wait_for_start(&started, thread);
-	if (ret == 0 && !is_detached)
-		wf_store_relaxed(&t->thread, thread);
-	return ret;
+	return ret == 0 && may_be_refused ? wait_for_start(&started, thread) : ret;
 }
 
 static WF_FACE_CODE int spawn(struct wf_thread *self, struct weft_thread *t,
 			      const struct weft_thread_opts *o)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	enum wf_shell_spawn how = WF_SPAWN_ALONE;
 	int shell_class = wf_make_class(o);
 	struct wf_shelf *shelf;
@@ -358,8 +353,10 @@ static WF_FACE_CODE int spawn(struct wf_thread *self, struct weft_thread *t,
 	wf_face_leave(self);
 	if (WF_LIKELY(how == WF_SPAWN_BEGINS))
 		return 0;
-	(void)pthread_once(&once,
-			   watch_forks); /* nothing begins without a first one that is made */
+	if (how == WF_SPAWN_QUEUED && wf_make_maker(run) < 0)
+		return wf_shell_withdraw(self, shell_class, shelf, t) ? -EAGAIN : 0;
+	if (how == WF_SPAWN_QUEUED)
+		return 0;
 	if (how == WF_SPAWN_MAKE)
 		return wf_make_called(shell_class, shelf, t, run);
 	return spawn_alone(t, o, shell_class);
@@ -368,6 +365,7 @@ static WF_FACE_CODE int spawn(struct wf_thread *self, struct weft_thread *t,
 WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_opts *opts,
 			      weft_thread **out)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct weft_thread_opts o;
 	struct weft_thread *t;
 	struct wf_thread *self;
@@ -377,6 +375,7 @@ WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_o
 	ret = fn ? wf_make_read_opts(opts, &o) : -EINVAL;
 	if (ret < 0)
 		return ret;
+	(void)pthread_once(&once, watch_forks);
 	self = wf_face_enter();
 	t = wf_handle_get(self);
 	if (!t) {

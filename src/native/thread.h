@@ -8,9 +8,11 @@
  *
  *   FREE    -> RUNNING  the spawner  store, before a shell sees it; it may not have begun yet
  *   RUNNING -> DONE     the shell    under the lock: the function has left nothing, and the shell is done with the object
- *   RUNNING -> ENDED    the shell    under the lock: the pthread ends with it
+ *   RUNNING -> DONE     a successor  under the lock: the pthread has ended with it
+ *   RUNNING -> ENDED    the pthread  store, and a wake-up: natively
  *   DONE    -> FREE     the joiner   of one that nobody joins, the shell
- *   ENDED   -> FREE     the joiner   when libc has joined the pthread; of one that nobody joins, the shell, in its last moments
+ *   ENDED   -> FREE     the joiner   when libc has joined the pthread
+ *   RUNNING -> FREE     the shell    of one that nobody joins, in its last moments
  */
 #ifndef WF_NATIVE_THREAD_H
 #define WF_NATIVE_THREAD_H

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Shells (native/shell.c, native/joiner.c): threads that are spawned, begun by a shell that is called or made, joined, cancelled, and
- * the end of main. No function runs twice or not at all, even if those that run wait for it; one caller joins, no wake-up reaches a
+ * Shells (native/shell.c, native/joiner.c, native/maker.c): threads that are spawned, begun by a shell that is called or made, joined,
+ * cancelled, no room for a shell, and the end of main. No function runs twice or not at all, even if those that run wait for it; one caller joins, no wake-up reaches a
  * later wait, and no canceller another thread.
  */
 #include "native/handle.h"
 #include "native/joiner.h"
+#include "native/maker.h"
 #include "native/shell.h"
 #include "sync.h"
 
@@ -24,6 +25,13 @@ static struct weft_thread *runs[MOST]; /* by shell: what it is */
 static int nr_handles, nr_made, most_made, nr_refused;
 static int nr_runs[MOST], nr_joins, nr_begun, nr_ended;
 static bool is_over;
+static int most_alive, nr_gone;  /* room for so many shells; of those that were made */
+static bool shells_end;          /* each with its first function */
+static bool has_room_for_makers; /* two at most: the second one after the first one has left */
+static struct wf_thread *makers[2];
+static int nr_makers, nr_makers_gone;
+static struct wf_spin maker_lock;
+static uint32_t is_maker_there;
 
 /* --- what shell.c asks of linux/ and for handles --- */
 
@@ -77,7 +85,7 @@ static bool make(struct wf_shelf *shelf)
 	struct wf_shell *s;
 
 	wf_yield(); /* it is the program's code, which is preempted anywhere */
-	if (nr_made == most_made)
+	if (nr_made == most_made || nr_made - nr_gone >= most_alive)
 		return false;
 	s = &shells[nr_made++];
 	s->shelf = shelf;
@@ -85,20 +93,84 @@ static bool make(struct wf_shelf *shelf)
 	return true;
 }
 
+/* As wf_make_maker(). */
+static bool make_maker(void)
+{
+	bool ret = true;
+
+	if (wf_load_seq_cst(&is_maker_there))
+		return true;
+	wf_spin_lock(&maker_lock);
+	if (!is_maker_there) {
+		ret = has_room_for_makers;
+		model_expect(!ret || (nr_makers == nr_makers_gone &&
+				      wf_unpark(makers[nr_makers++], WF_WAKE_EVENT)),
+			     "too many makers");
+		wf_store_seq_cst(&is_maker_there, ret);
+	}
+	wf_spin_unlock(&maker_lock);
+	return ret;
+}
+
 /* As weft_thread_spawn(): false, and it will not run. */
 static bool spawn_one(struct weft_thread *t)
 {
+	enum wf_shell_spawn how;
 	struct wf_shelf *shelf;
 
 	t->is_joined = 0;
 	wf_store_relaxed(&t->root, NULL);
 	wf_store_release(&t->state, WF_USE_RUNNING);
-	if (wf_shell_spawn(me(), 0, t, &shelf) == WF_SPAWN_BEGINS || make(shelf))
+	how = wf_shell_spawn(me(), 0, t, &shelf);
+	if (how == WF_SPAWN_QUEUED) {
+		wf_yield();
+		if (make_maker() || !wf_shell_withdraw(me(), 0, shelf, t))
+			return true;
+	}
+	if (how == WF_SPAWN_BEGINS)
 		return true;
-	if (!wf_shell_not_made(me(), 0, shelf, t))
+	if (how == WF_SPAWN_MAKE && (make(shelf) || !wf_shell_not_made(me(), 0, shelf, t)))
 		return true;
 	nr_refused++;
 	return false;
+}
+
+/* As in native/make.c. */
+static bool serve(void)
+{
+	struct wf_shelf *shelf;
+
+	if (!wf_shell_call_to_stuck(me(), 0, &shelf) || make(shelf))
+		return true;
+	(void)wf_shell_not_made(me(), 0, shelf, NULL);
+	return false;
+}
+
+static bool leave(void)
+{
+	bool ret;
+
+	wf_spin_lock(&maker_lock);
+	wf_store_seq_cst(&is_maker_there, 0u);
+	ret = !wf_shell_is_any_queued(me());
+	if (!ret)
+		wf_store_seq_cst(&is_maker_there, 1u);
+	nr_makers_gone += ret;
+	wf_spin_unlock(&maker_lock);
+	return ret;
+}
+
+static void is_maker(void *arg)
+{
+	for (;;) {
+		if (serve()) {
+			if (wf_maker_rest(me(), wf_shell_is_stuck))
+				continue;
+			if (leave())
+				return;
+		}
+		sleep_undisturbed();
+	}
 }
 
 static void (*function)(struct weft_thread *t);
@@ -125,6 +197,11 @@ static void is_shell(void *arg)
 		nr_runs[t - handles]++;
 		if (function)
 			function(t);
+		if (shells_end) {
+			nr_gone++;
+			(void)wf_joiner_tell(t);
+			break;
+		}
 		(void)wf_shell_next(me(), s, &t, &wants);
 	}
 	nr_ended++;
@@ -244,7 +321,7 @@ static void end_main(void *arg)
 		hook();
 }
 
-/* most: as many shells can be made. */
+/* most: as many shells can be made, which all have room. */
 static void begin_shells(uint32_t nr_workers, int nr, int most, void (*f)(struct weft_thread *t))
 {
 	machine_object_bytes = sizeof(struct lx_thread);
@@ -254,6 +331,17 @@ static void begin_shells(uint32_t nr_workers, int nr, int most, void (*f)(struct
 	lx_config.on_main_end = NULL;
 	nr_handles = nr;
 	most_made = most;
+	wf_maker_forget();
+	most_alive = most;
+	shells_end = false;
+	has_room_for_makers = true;
+	nr_gone = nr_makers = nr_makers_gone = 0;
+	is_maker_there = 0;
+	maker_lock = (struct wf_spin){ 0 };
+	for (int i = 0; i < 2; i++) {
+		makers[i] = machine_thread(is_maker, NULL);
+		makers[i]->state = WF_PARKED;
+	}
 	nr_made = nr_joins = nr_begun = nr_ended = nr_refused = 0;
 	is_over = false;
 	function = f;
@@ -326,6 +414,13 @@ static void setup_crowd(void)
 static struct wf_thread *waiting;
 static bool is_told;
 
+static void tell_first(void)
+{
+	wf_store_seq_cst(&is_told, true);
+	if (wf_load_seq_cst(&waiting))
+		(void)wf_unpark(waiting, WF_WAKE_EVENT);
+}
+
 /* The first one waits for the last one. */
 static void waits_for_last(struct weft_thread *t)
 {
@@ -337,11 +432,8 @@ static void waits_for_last(struct weft_thread *t)
 		else
 			(void)wf_park(WF_NEVER);
 	}
-	if (t == &handles[nr_handles - 1]) {
-		wf_store_seq_cst(&is_told, true);
-		if (wf_load_seq_cst(&waiting))
-			(void)wf_unpark(waiting, WF_WAKE_EVENT);
-	}
+	if (t == &handles[nr_handles - 1])
+		tell_first();
 }
 
 static void setup_waiting(void)
@@ -358,6 +450,51 @@ static void setup_no_room(void)
 {
 	begin_shells(2, 3, 1, NULL);
 	add(0, spawns_all, NULL);
+}
+
+/* Each is gone before there is room for the next one. */
+static void setup_ending(void)
+{
+	begin_shells(2, 3, 3, NULL);
+	most_alive = 1;
+	shells_end = true;
+	add(0, spawns_all, NULL);
+}
+
+static void setup_no_maker(void)
+{
+	setup_ending();
+	has_room_for_makers = false;
+}
+
+static void spawns_what_is_waited_for(void *arg)
+{
+	bool is_there[2];
+
+	for (int i = 0; i < 2; i++)
+		is_there[i] = spawn_one(&handles[i]);
+	if (!is_there[1])
+		tell_first();
+	for (int i = 0; i < 2; i++)
+		if (is_there[i])
+			(void)join_until(&handles[i], WF_NEVER);
+}
+
+static void find_room(void *arg)
+{
+	model_step();
+	most_alive++;
+}
+
+/* The one that runs waits for the one that is stuck. */
+static void setup_passing(void)
+{
+	begin_shells(2, 2, 2, waits_for_last);
+	most_alive = 1;
+	waiting = NULL;
+	is_told = false;
+	add(0, spawns_what_is_waited_for, NULL);
+	machine_stranger(find_room, NULL);
 }
 
 static void setup_none(void)
@@ -479,8 +616,24 @@ static void setup_detached(void)
 
 static void check_detached(void)
 {
-	machine_check();
 	model_expect(nr_runs[0] == 1 && nr_ended == 1, "a shell rests after the end of main");
+}
+
+/* The second one is queued behind a shell that is being made, which needs a maker. */
+static void setup_left(void)
+{
+	begin_shells(2, 3, 3, NULL);
+	most_alive = 1;
+	shells_end = true;
+	add(0, spawns_first_two, NULL);
+	add(1, spawns_one, &handles[2]);
+	machine_stranger(end_main, NULL);
+}
+
+static void check_left(void)
+{
+	check_all();
+	model_expect(nr_makers == nr_makers_gone, "a maker rests after the end of main");
 }
 
 static const struct model joined = {
@@ -503,6 +656,18 @@ static const struct model no_room = {
 };
 static const struct model two_spawners = {
 	.setup = setup_two_spawners, .check = check_all, .bound = 1, .walks = 5000
+};
+static const struct model no_maker = {
+	.setup = setup_no_maker, .check = check_all, .bound = 1, .walks = 5000
+};
+static const struct model ending = {
+	.setup = setup_ending, .check = check_all, .bound = 1, .walks = 5000
+};
+static const struct model passing = {
+	.setup = setup_passing, .check = check_all, .bound = 1, .walks = 5000
+};
+static const struct model left = {
+	.setup = setup_left, .check = check_left, .bound = 1, .walks = 5000
 };
 static const struct model none = { .setup = setup_none, .check = check_none, .bound = 1 };
 static const struct model cancelled = {
@@ -554,6 +719,21 @@ TEST(without_room_for_more_shells_the_others_run_all)
 	model_verify(&no_room);
 }
 
+TEST(without_room_for_a_maker_nothing_is_promised)
+{
+	model_verify(&no_maker);
+}
+
+TEST(what_is_stuck_begins_where_shells_end)
+{
+	model_verify(&ending);
+}
+
+TEST(what_is_stuck_begins_when_there_is_room_again)
+{
+	model_verify(&passing);
+}
+
 TEST(of_two_spawners_without_room_none_is_forgotten)
 {
 	model_verify(&two_spawners);
@@ -584,6 +764,7 @@ TEST(one_of_two_joins_it)
 TEST(none_rests_after_the_end_of_main)
 {
 	model_verify(&detached);
+	model_verify(&left);
 }
 
 TEST(two_joins_without_a_lock_are_caught)

@@ -7,6 +7,8 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <weft/weft.h>
 
 #define ROOM_BYTES (200ul << 20) /* two dozen stacks */
@@ -49,18 +51,24 @@ static size_t mapped_bytes(void)
 	return pages * 4096;
 }
 
+static void limit_to(size_t room)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = mapped_bytes() + room;
+	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
 /* How many there are when one is refused, each of which has begun. */
 static int fill(void)
 {
-	struct rlimit limit;
 	int nr = 0, ret;
 
 	/* One that has begun, so that the runtime has what it needs. */
 	CHECK_EQ(spawn(nr++), 0);
 	sem_wait(&begun);
-	getrlimit(RLIMIT_AS, &limit);
-	limit.rlim_cur = mapped_bytes() + ROOM_BYTES;
-	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+	limit_to(ROOM_BYTES);
 	while (nr < MOST - 8 && (ret = spawn(nr)) == 0) {
 		sem_wait(&begun);
 		nr++;
@@ -128,4 +136,134 @@ TEST(what_is_queued_without_room_begins_when_another_ends)
 			end(--nr);
 		lift();
 	}
+}
+
+#define CROWD 4
+
+static const struct weft_thread_opts small = { sizeof(small), .stack_bytes = 200 << 10 };
+
+static int exits(void *arg)
+{
+	pthread_exit(NULL);
+}
+
+static int returns_7(void *arg)
+{
+	return 7;
+}
+
+/* The first two of a crowd end their pthreads. Each is refused or runs, however much room there is. */
+static void try_crowd(size_t room, bool is_last_first)
+{
+	weft_thread *crowd[CROWD];
+	bool is_there[CROWD];
+
+	limit_to(room);
+	for (int i = 0; i < CROWD; i++) {
+		int ret = weft_thread_spawn(i < 2 ? exits : returns_7, NULL, &small, &crowd[i]);
+
+		CHECK(ret == 0 || ret == -EAGAIN);
+		is_there[i] = ret == 0;
+	}
+	for (int i = 0; i < CROWD; i++) {
+		int at = is_last_first ? CROWD - 1 - i : i, result = 1;
+
+		if (!is_there[at])
+			continue;
+		CHECK_EQ(weft_thread_join(crowd[at], &result, WEFT_NEVER), 0);
+		CHECK_EQ(result, at < 2 ? -ECANCELED : 7);
+	}
+	lift();
+}
+
+static void try_crowds(bool is_last_first)
+{
+	weft_thread *t;
+
+	/* What pthread_exit() loads. */
+	CHECK_EQ(weft_thread_spawn(exits, NULL, &small, &t), 0);
+	CHECK_EQ(weft_thread_join(t, NULL, WEFT_NEVER), 0);
+	for (size_t room = 256 << 10; room < 4 << 20; room += 64 << 10)
+		try_crowd(room, is_last_first);
+}
+
+TEST(what_is_queued_begins_where_all_pthreads_end)
+{
+	if (is_native_run())
+		SKIP("libc's own limits");
+	try_crowds(false);
+}
+
+/* Those that have ended are not joined yet. */
+TEST(what_is_queued_begins_before_others_are_joined)
+{
+	if (is_native_run())
+		SKIP("libc's own limits");
+	try_crowds(true);
+}
+
+static int sets(void *arg)
+{
+	weft_event_set(arg);
+	return 0;
+}
+
+/* Those that run wait for one that is stuck, and then there is room again. */
+static void find_room_again(void)
+{
+	int nr = fill(), nr_old, nr_new = 0;
+
+	end(--nr);
+	end(--nr);
+	nr_old = nr;
+	weft_event_clear(&let_go[0]);
+	for (int i = 0; i < 6; i++) {
+		int ret = weft_thread_spawn(i < 5 ? waits : sets, &let_go[0], NULL,
+					    &threads[nr_old + nr_new]);
+
+		if (ret < 0 && i == 5)
+			weft_event_set(&let_go[0]);
+		nr_new += ret == 0;
+	}
+	/* The second one has looked for a pthread for the third. */
+	sem_wait(&begun);
+	sem_wait(&begun);
+	lift();
+	weft_event_wait(&let_go[0], WEFT_NEVER);
+	while (nr_new)
+		end(nr_old + --nr_new);
+	while (nr)
+		end(--nr);
+	while (sem_trywait(&begun) == 0)
+		;
+}
+
+TEST(what_is_queued_begins_when_there_is_room_again)
+{
+	if (is_native_run())
+		SKIP("libc's own limits");
+	sem_init(&begun, 0, 0);
+	for (int round = 0; round < 8; round++)
+		find_room_again();
+}
+
+/* There is no maker of the parent's. */
+TEST(what_is_queued_begins_in_a_fork_child)
+{
+	int status = -1;
+	pid_t pid;
+
+	if (is_native_run())
+		SKIP("libc's own limits");
+	sem_init(&begun, 0, 0);
+	find_room_again();
+	pid = fork();
+	if (pid == 0) {
+		alarm(60);
+		for (int round = 0; round < 8; round++)
+			find_room_again();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
