@@ -24,7 +24,7 @@ enum wf_habit_fall {
  *
  *   HOG           thread: used a slice whole (preempt.c); falls in each tick in which it parks (park.c).
  *                 It gives way to a thread that is less of one when it wakes it. Wrong: a switch for each wake-up.
- *   PARKS_SOON    thread: parked within 20 us after it woke another (park.c).
+ *   PARKS_SOON    thread: parked within 20 us after it woke another (park.c); once it is sure, each eighth time counts.
  *                 The woken one stays on its worker, and nobody is woken to fetch it. Wrong: it waits for the slice's end.
  *   HURRIES       thread: its waker kept it waiting to the end of a slice (runq.c); falls with each wake-up.
  *                 Its wakers give way. Wrong: 200 switches.
@@ -70,6 +70,12 @@ static const struct wf_habit_row wf_habits[] = {
 WF_INLINE unsigned wf_habit_rise(enum wf_habit h, unsigned now, unsigned times)
 {
 	return WF_MIN(now + times * wf_habits[h].gain, (unsigned)wf_habits[h].most);
+}
+
+/* It was seen so often that it cannot rise. */
+WF_INLINE bool wf_habit_is_sure(enum wf_habit h, unsigned now)
+{
+	return now >= wf_habits[h].most;
 }
 
 WF_INLINE unsigned wf_habit_fall(enum wf_habit h, unsigned now)

@@ -125,11 +125,12 @@ struct wf_thread {
 	uint64_t wait_what; /* (o) */
 	int64_t wait_since; /* (o) coarse clock */
 	/* One word: whoever owns the thread writes it, and that is itself, its queue's lock, or who has won to wake it. */
-	/* (o) cycles at the last unpark by us, 0: none since the last park */
+	/* (o) cycles at the last unpark by us, 0: none since the last park, or it is not looked at */
 	uint64_t woke_at : WF_WOKE_BITS;
+	uint64_t nr_wakes : 3;  /* (o) since one was looked at */
 	uint64_t has_woken : 1; /* (o) somebody, ever */
 	/* (w), or of its waker; a habit: HURRIES */
-	uint64_t hurry : 11;
+	uint64_t hurry : 8;
 	/* (o) a habit; and the end of the peer's descriptor */
 	uint64_t peer_here : 4;
 	uint64_t peer_fd : 16;
