@@ -34,7 +34,7 @@ struct weft_thread_opts {
 	size_t size; /* of this structure */
 	const char
 		*name; /* the first 15 bytes are shown; NULL: that of the thread that spawns it */
-	size_t stack_bytes; /* 0: as pthread_create() */
+	size_t stack_bytes; /* 0, or too small for thread-local variables: as pthread_create() */
 	int nice;           /* 0: that of the thread that spawns it */
 	unsigned flags;     /* WEFT_THREAD_* */
 };

@@ -94,6 +94,7 @@ static WF_FACE_CODE int create(size_t stack_bytes, void *(*body)(void *), void *
 			       pthread_t *out_thread)
 {
 	const size_t least = WF_MAX((size_t)sysconf(_SC_THREAD_STACK_MIN), 4 * WF_PAGE);
+	size_t usual = 0;
 	pthread_attr_t attr;
 	int error;
 
@@ -101,10 +102,15 @@ static WF_FACE_CODE int create(size_t stack_bytes, void *(*body)(void *), void *
 		return -EINVAL;
 	if (pthread_attr_init(&attr))
 		return -EAGAIN;
+	(void)pthread_attr_getstacksize(&attr, &usual);
 	error = stack_bytes ? pthread_attr_setstacksize(
 				      &attr, WF_MAX(least, WF_ALIGN_UP(stack_bytes, WF_PAGE)))
 			    : 0;
 	if (!error)
+		error = pthread_create(out_thread, &attr, body, arg);
+	/* The thread-local variables of all modules lie in the stack, too, and may be larger than that. */
+	if (error == EINVAL && stack_bytes && stack_bytes < usual &&
+	    !pthread_attr_setstacksize(&attr, usual))
 		error = pthread_create(out_thread, &attr, body, arg);
 	(void)pthread_attr_destroy(&attr);
 	return -error;
