@@ -180,7 +180,7 @@ static void try_crowds(bool is_last_first)
 {
 	weft_thread *t;
 
-	/* What pthread_exit() loads. */
+	/* The library that pthread_exit() loads. */
 	CHECK_EQ(weft_thread_spawn(exits, NULL, &small, &t), 0);
 	CHECK_EQ(weft_thread_join(t, NULL, WEFT_NEVER), 0);
 	for (size_t room = 256 << 10; room < 4 << 20; room += 64 << 10)
