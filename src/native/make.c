@@ -238,7 +238,7 @@ WF_FACE_CODE int wf_make_maker(void *(*body)(void *))
 	if (WF_LIKELY(wf_load_seq_cst(&is_maker_there)))
 		return 0;
 	(void)pthread_mutex_lock(&maker_lock);
-	if (!wf_load_relaxed(&is_maker_there)) {
+	if (!wf_load_relaxed(&is_maker_there)) { /* leave() waits for the lock */
 		maker_runs = body;
 		ret = make_maker();
 		if (ret == 0)

@@ -14,7 +14,10 @@
 
 #include "native/thread.h"
 
-/* Of the maker, which blocks all signals: until it is woken, or not at all if it is wanted. False: main has ended, and it does not rest. */
+/*
+ * Of the maker, which blocks all signals but libc's own two: until it is woken, or not at all if it is wanted. False: main has ended,
+ * and it does not rest.
+ */
 WF_PARKS bool wf_maker_rest(struct wf_thread *self, bool (*is_wanted)(void));
 void wf_maker_wake(void);
 

@@ -9,7 +9,8 @@
  * threads that wait for nothing is run by a shell or two.
  *
  * Invariants: where a queue is not empty, one shell is called to it and has not arrived (is_called), or it is that of all workers, and
- * stuck: none rested and none could be made, and the maker tries again until one is found (maker.h).
+ * stuck: none rested and none could be made. The maker tries again until one is found (maker.h); where there is no maker yet, the
+ * spawner is about to make it, or to withdraw its thread.
  * A shell is PARKING before anybody can find it, no signal and no scope ends that wait, and only one finds it. So the wake-up that
  * comes with the one order is the one that it goes on by, and none reaches a later wait: there is nothing to lock.
  */
@@ -51,8 +52,8 @@ bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf 
 		       struct weft_thread *t);
 
 /*
- * No pthread could be made that was called to the shelf. What is queued there is the maker's. But t, which the caller has queued
- * there, or NULL, is withdrawn, unless some shell rests. True: t will not run.
+ * No pthread could be made that was called to the shelf. A shell that rests is called there after all. Where none does, t, which the
+ * caller has queued there, or NULL, is withdrawn, unless a shell has it already, and the rest is the maker's. True: t will not run.
  */
 bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
 		       struct weft_thread *t);
@@ -71,7 +72,8 @@ struct weft_thread *wf_shell_arrive(struct wf_thread *self, struct wf_shell *s, 
 
 /*
  * Of a shell whose thread *t has returned from its function; NULL: it has none. The joiner hears of it, and *t becomes the next
- * thread; NULL: the shell is to end. A joiner that hears of it finds the shell at rest, unless it runs another one. False: it has left something that the next one would find; nobody has heard of it.
+ * thread; NULL: the shell is to end. A joiner that hears of it finds the shell at rest, unless it runs another one.
+ * False: the function has left something that the next one would find; nobody has heard of its end.
  */
 WF_PARKS bool wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct weft_thread **t,
 			    bool *out_wants);
