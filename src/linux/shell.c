@@ -3,6 +3,7 @@
 #include "linux/shell.h"
 #include "arch/arch.h"
 #include "linux/bind.h"
+#include "linux/credentials.h"
 #include "linux/policy.h"
 #include "linux/signals.h"
 
@@ -62,12 +63,14 @@ void lx_shell_leave(struct lx_thread *self)
 	lx_shell_show_join(self, NULL);
 }
 
-/* As at a thread's end, but for its queue. */
+/* As at a thread's end, but for its queue, and for what libc waits for. */
 void lx_shell_rest(struct lx_thread *self)
 {
+	const uint64_t mask = ~lx_bit(LX_SIG_SETXID);
+
 	wf_store_release(&self->is_mask_unknown, false);
-	wf_store_release(&self->sig_shown_mask, ~0ull);
-	wf_store_release(&self->sig_mask, ~0ull);
+	wf_store_release(&self->sig_shown_mask, mask);
+	wf_store_release(&self->sig_mask, mask);
 }
 
 /* A sender adds first, then looks at masks; see lx_signal_set_mask(). */

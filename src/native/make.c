@@ -200,13 +200,16 @@ static WF_FACE_CODE void *be_maker(void *arg)
 {
 	struct wf_thread *self = wf_face_enter();
 	struct timespec nap = { .tv_nsec = LEAST_NAP_NS };
+	bool goes_on;
 
 	(void)pthread_detach(pthread_self());
 	(void)pthread_setname_np(pthread_self(), "weft-maker");
 	for (;;) {
 		if (serve(self)) {
 			nap.tv_nsec = LEAST_NAP_NS;
-			if (wf_maker_rest(self, wf_shell_is_stuck))
+			goes_on = wf_maker_rest(self, wf_shell_is_stuck);
+			wf_face_leave(self);
+			if (goes_on)
 				continue;
 			if (leave(self))
 				return arg;

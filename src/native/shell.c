@@ -5,9 +5,10 @@
 #include "native/handle.h"
 #include "native/joiner.h"
 #include "native/maker.h"
+#include "native/order.h"
+#include "native/shelf.h"
 #include "sched/account.h"
 #include "sched/idle.h"
-#include "sched/park.h"
 #include "sched/runtime.h"
 
 #include <limits.h>
@@ -20,84 +21,11 @@
 /* Of a class, where they ran last: what is theirs is in the caches there, and no other worker is at that lock. */
 #define MOST_HERE 32u
 
-/* (q) */
-struct wf_shelf {
-	struct wf_spin lock;
-	uint32_t nr;                      /* that rest */
-	struct wf_shell *resting;         /* the one that came last is the first */
-	struct weft_thread *first, *last; /* the queue */
-	bool is_called;
-	/*
-	 * The shell that was called for one thread alone, and has not arrived; while there is none, the next thread is given away like
-	 * that. Set under the lock while it is NULL, and cleared by that shell without it.
-	 */
-	struct wf_shell *given_to;
-};
-
 static struct wf_shelf everywhere[WF_SHELL_CLASSES];
 static struct {
 	struct wf_shelf shelves[WF_SHELL_CLASSES];
 } WF_ALIGNED(WF_CACHE_LINE) here[WF_MAX_WORKERS]; /* by worker */
 static uint32_t nr_here; /* (a) that may have been used: a fork child's runtime knows of none */
-
-/* --- under a shelf's lock --- */
-
-static void push(struct wf_shelf *s, struct wf_shell *shell)
-{
-	shell->next = s->resting;
-	wf_store_hint(&s->resting, shell);
-	s->nr++;
-}
-
-static struct wf_shell *pop(struct wf_shelf *s)
-{
-	struct wf_shell *shell = s->resting;
-
-	if (shell) {
-		wf_store_hint(&s->resting, shell->next);
-		s->nr--;
-	}
-	return shell;
-}
-
-static void append(struct wf_shelf *s, struct weft_thread *first, struct weft_thread *last)
-{
-	last->next = NULL;
-	if (s->first)
-		s->last->next = first;
-	else
-		wf_store_hint(&s->first, first);
-	s->last = last;
-}
-
-static struct weft_thread *remove_first(struct wf_shelf *s)
-{
-	struct weft_thread *t = s->first;
-
-	if (t)
-		wf_store_hint(&s->first, t->next);
-	return t;
-}
-
-/* False: a shell has it. */
-static bool withdraw(struct wf_shelf *s, struct weft_thread *t)
-{
-	struct weft_thread *before = NULL, *at = s->first;
-
-	while (at && at != t) {
-		before = at;
-		at = at->next;
-	}
-	if (!at)
-		return false;
-	if (before)
-		before->next = t->next;
-	else
-		wf_store_hint(&s->first, t->next);
-	if (s->last == t)
-		s->last = before;
-	return true;
-}
 
 /* --- calls --- */
 
@@ -109,20 +37,12 @@ static struct wf_shelf *shelf_here(int shell_class)
 	return w ? &here[w->index].shelves[shell_class] : &everywhere[shell_class];
 }
 
-/* It is the caller's, who has found it. The exchange in wf_unpark() publishes what it is to do. */
-static void wake(struct wf_shell *shell)
-{
-	bool won = wf_unpark(shell->core, WF_WAKE_EVENT);
-
-	WF_ASSERT(won);
-	(void)won;
-}
-
+/* It is the caller's, which has taken it from where it rests. */
 static void call(struct wf_shell *shell, struct wf_shelf *to, struct weft_thread *given)
 {
 	shell->shelf = to;
 	shell->given = given;
-	wake(shell);
+	wf_order_give(shell->core, &shell->order);
 }
 
 static struct wf_shell *take_from(struct wf_shelf *s)
@@ -132,7 +52,7 @@ static struct wf_shell *take_from(struct wf_shelf *s)
 	if (!wf_load_hint(&s->resting))
 		return NULL;
 	wf_spin_lock(&s->lock);
-	shell = pop(s);
+	shell = wf_shelf_pop(s);
 	wf_spin_unlock(&s->lock);
 	return shell;
 }
@@ -167,14 +87,14 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 	wf_spin_lock(&s->lock);
 	is_given = s->resting && !s->first && !s->is_called && !wf_load_acquire(&s->given_to);
 	if (is_given) {
-		shell = pop(s);
+		shell = wf_shelf_pop(s);
 		wf_store_relaxed(&s->given_to, shell);
 	} else {
-		append(s, t, t);
+		wf_shelf_append(s, t, t);
 		calls = !s->is_called;
 		s->is_called = true;
 		if (calls)
-			shell = pop(s);
+			shell = wf_shelf_pop(s);
 	}
 	wf_spin_unlock(&s->lock);
 	if (is_given)
@@ -197,17 +117,11 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 
 static void end_all(struct wf_shelf *s)
 {
-	struct wf_shell *shell, *next;
+	struct wf_shell *shell;
 
-	wf_spin_lock(&s->lock);
-	shell = s->resting;
-	s->resting = NULL;
-	s->nr = 0;
-	wf_spin_unlock(&s->lock);
-	for (; shell; shell = next) {
-		next = shell->next;
+	while ((shell = take_from(s))) {
 		shell->is_to_end = true;
-		wake(shell);
+		wf_order_give(shell->core, &shell->order);
 	}
 }
 
@@ -256,7 +170,7 @@ static bool withdraw_from(struct wf_shelf *s, struct weft_thread *t)
 	bool is_withdrawn;
 
 	wf_spin_lock(&s->lock);
-	is_withdrawn = withdraw(s, t);
+	is_withdrawn = wf_shelf_withdraw(s, t);
 	wf_spin_unlock(&s->lock);
 	return is_withdrawn;
 }
@@ -281,13 +195,13 @@ static bool give_up(struct wf_shelf *s, int shell_class, struct weft_thread *t,
 	struct weft_thread *first;
 
 	wf_spin_lock(&s->lock);
-	*out_is_withdrawn = t && withdraw(s, t);
+	*out_is_withdrawn = t && wf_shelf_withdraw(s, t);
 	first = s->first;
 	s->is_called = false;
 	if (first && s != all) {
 		/* Under both locks: one that looks for its thread here and then there finds it. */
 		wf_spin_lock(&all->lock);
-		append(all, first, s->last);
+		wf_shelf_append(all, first, s->last);
 		wf_spin_unlock(&all->lock);
 		wf_store_hint(&s->first, NULL);
 	}
@@ -394,10 +308,10 @@ static struct weft_thread *arrive(struct wf_shell *shell, bool *out_wants)
 		return t;
 	}
 	wf_spin_lock(&s->lock);
-	t = remove_first(s);
+	t = wf_shelf_remove_first(s);
 	calls = s->first;
 	if (calls)
-		other = pop(s);
+		other = wf_shelf_pop(s);
 	else
 		s->is_called = false;
 	wf_spin_unlock(&s->lock);
@@ -425,7 +339,7 @@ static struct weft_thread *dequeue(struct wf_shell *shell, struct wf_shelf *from
 	if (!wf_load_hint(&from->first))
 		return NULL;
 	wf_spin_lock(&from->lock);
-	t = remove_first(from);
+	t = wf_shelf_remove_first(from);
 	wf_spin_unlock(&from->lock);
 	if (t)
 		shell->shelf = from;
@@ -444,7 +358,8 @@ static struct weft_thread *next_of(struct wf_shell *shell)
 }
 
 enum put {
-	PUT_DONE,
+	PUT_DONE, /* and called */
+	PUT_SIGNALLED,
 	PUT_AGAIN, /* a canceller is at the last thread */
 	PUT_FULL,
 	PUT_CLOSED,
@@ -464,7 +379,20 @@ static enum put put(struct wf_shelf *s, struct wf_shell *shell, const struct wef
 	else if (s->nr >= most)
 		ret = PUT_FULL;
 	else
-		push(s, shell);
+		wf_shelf_push(s, shell);
+	wf_spin_unlock(&s->lock);
+	return ret;
+}
+
+/* A signal has ended the rest of a shell that was put there. False: somebody else has it. */
+static bool is_taken_back(struct wf_shelf *s, struct wf_shell *shell)
+{
+	bool ret;
+
+	wf_spin_lock(&s->lock);
+	ret = shell->link;
+	if (ret)
+		wf_shelf_remove(s, shell);
 	wf_spin_unlock(&s->lock);
 	return ret;
 }
@@ -481,8 +409,8 @@ static void tell(struct wf_thread *self, struct weft_thread *t, bool is_closed)
 }
 
 /*
- * Until an order comes, or not at all. Once it rests it is somebody else's: nothing of it is looked at before that. The joiner of
- * *last, which becomes NULL, is told behind that: the next spawn of that one finds the shell.
+ * Until an order comes or a signal, or not at all. Once it rests it is somebody else's: nothing of it is looked at before that. The
+ * joiner of *last, which becomes NULL, is told behind that: the next spawn of that one finds the shell.
  */
 static enum put rest(struct wf_thread *self, struct wf_shell *shell, struct weft_thread **last)
 {
@@ -495,10 +423,12 @@ static enum put rest(struct wf_thread *self, struct wf_shell *shell, struct weft
 	/* The shelf's lock is the fence; see wf_joiner_tell(). */
 	if (t)
 		wf_store_relaxed(&t->root, NULL);
-	wf_park_begin_before_lock(0, WF_WAIT_UNUSED, 0);
+	wf_park_begin_before_lock(WF_INTR, WF_WAIT_UNUSED, 0);
 	ret = put(s, shell, t, s == all ? MOST_RESTING : MOST_HERE);
-	if (ret == PUT_FULL && s != all)
-		ret = put(all, shell, t, MOST_RESTING);
+	if (ret == PUT_FULL && s != all) {
+		s = all;
+		ret = put(s, shell, t, MOST_RESTING);
+	}
 	if (ret != PUT_DONE) {
 		(void)wf_park_abort();
 		return ret;
@@ -507,52 +437,55 @@ static enum put rest(struct wf_thread *self, struct wf_shell *shell, struct weft
 		tell(self, t, true);
 	*last = NULL;
 	lx_shell_pass_on();
-	(void)wf_park(WF_NEVER);
-	return ret;
+	if (WF_LIKELY(wf_park(WF_NEVER) == WF_WAKE_EVENT))
+		return PUT_DONE;
+	if (is_taken_back(s, shell))
+		return PUT_SIGNALLED;
+	wf_order_await(&shell->order);
+	return PUT_DONE;
 }
 
-/* NULL: the shell is to end. */
-static struct weft_thread *await_next(struct wf_thread *self, struct wf_shell *s,
-				      struct weft_thread *last, bool *out_wants)
+static enum wf_shell_next await_next(struct wf_thread *self, struct wf_shell *s,
+				     struct weft_thread **t, bool *out_wants)
 {
-	struct weft_thread *t;
+	struct weft_thread *last = *t;
 	enum put how;
 
 	for (;;) {
-		t = next_of(s);
-		how = t ? PUT_AGAIN : rest(self, s, &last);
-		if (last && how != PUT_DONE)
+		*t = next_of(s);
+		how = *t ? PUT_AGAIN : rest(self, s, &last);
+		if (last && how != PUT_DONE && how != PUT_SIGNALLED)
 			tell(self, last, false);
 		last = NULL;
-		if (t)
-			return t;
+		if (*t)
+			return WF_NEXT_RUNS;
+		if (how == PUT_SIGNALLED)
+			return WF_NEXT_AFTER_SIGNAL;
 		if (how == PUT_AGAIN)
 			continue;
 		if (how != PUT_DONE || s->is_to_end)
-			return NULL;
-		t = arrive(s, out_wants);
-		if (t)
-			return t;
+			return WF_NEXT_NONE;
+		*t = arrive(s, out_wants);
+		if (*t)
+			return WF_NEXT_RUNS;
 	}
 }
 
-bool wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct weft_thread **t,
-		   bool *out_wants)
+enum wf_shell_next wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct weft_thread **t,
+				 bool *out_wants)
 {
-	bool is_left = true;
+	enum wf_shell_next ret = WF_NEXT_REFUSED;
 
 	wf_self_enter(self);
 	s->left_at = self->nr_switches;
-	if (*t)
-		is_left = lx_shell_is_plain(lx_of(self));
-	if (is_left) {
+	if (!*t || lx_shell_is_plain(lx_of(self))) {
 		if (*t)
 			lx_shell_leave(lx_of(self));
-		*t = await_next(self, s, *t, out_wants);
+		ret = await_next(self, s, t, out_wants);
 		show_join(self, *t);
 	}
 	wf_self_leave(self);
-	return is_left;
+	return ret;
 }
 
 /* The store of the signal mask is the fence between that of root and the caller's look at is_cancelled. */

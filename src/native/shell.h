@@ -11,12 +11,12 @@
  * Invariants: where a queue is not empty, one shell is called to it and has not arrived (is_called), or it is that of all workers, and
  * stuck: none rested and none could be made. The maker tries again until one is found (maker.h); where there is no maker yet, the
  * spawner is about to make it, or to withdraw its thread.
- * A shell is PARKING before anybody can find it, no signal and no scope ends that wait, and only one finds it. So the wake-up that
- * comes with the one order is the one that it goes on by, and none reaches a later wait: there is nothing to lock.
+ * A shell is PARKING before anybody can find it, and only one finds it, which gives it one order; see order.h.
  */
 #ifndef WF_NATIVE_SHELL_H
 #define WF_NATIVE_SHELL_H
 
+#include "native/order.h"
 #include "native/thread.h"
 
 /* By stack: the default, 64 KiB, 256 KiB; and each for threads that do not care what the one before has left. */
@@ -28,6 +28,8 @@ struct wf_shelf;
 /* (f) of the pthread; (o) of the one that makes or calls it, then its own; (q) under the lock of a shelf */
 struct wf_shell {
 	struct wf_shell *next;     /* (q) among those that rest; the first word: the slab's, too */
+	struct wf_shell **link;    /* (q) what points to it there; NULL: it does not rest */
+	struct wf_order order;     /* that ends its rest */
 	struct wf_thread *core;    /* (f) what it is to the runtime; NULL: a kernel thread */
 	struct weft_thread *given; /* (o) what it runs first; NULL: the next of the shelf */
 	struct wf_shelf *
@@ -70,13 +72,18 @@ bool wf_shell_is_any_queued(struct wf_thread *self);
  */
 struct weft_thread *wf_shell_arrive(struct wf_thread *self, struct wf_shell *s, bool *out_wants);
 
+enum wf_shell_next {
+	WF_NEXT_RUNS, /* *t */
+	WF_NEXT_NONE, /* the shell is to end */
+	WF_NEXT_REFUSED, /* *t has left something that another one would find; nobody has heard of its end */
+	WF_NEXT_AFTER_SIGNAL, /* the caller takes a signal outside, and comes back */
+};
 /*
  * Of a shell whose thread *t has returned from its function; NULL: it has none. The joiner hears of it, and *t becomes the next
- * thread; NULL: the shell is to end. A joiner that hears of it finds the shell at rest, unless it runs another one.
- * False: the function has left something that the next one would find; nobody has heard of its end.
+ * thread; NULL: there is none. A joiner that hears of it finds the shell at rest, unless it runs another one.
  */
-WF_PARKS bool wf_shell_next(struct wf_thread *self, struct wf_shell *s, struct weft_thread **t,
-			    bool *out_wants);
+WF_PARKS enum wf_shell_next wf_shell_next(struct wf_thread *self, struct wf_shell *s,
+					  struct weft_thread **t, bool *out_wants);
 
 /*
  * The shell is t from now on, and a canceller finds root. One that has come before has stored is_cancelled, which the caller looks at

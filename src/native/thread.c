@@ -194,12 +194,17 @@ static WF_FACE_CODE struct weft_thread *next(struct wf_shell *s, bool *out_wants
 {
 	struct wf_thread *self = wf_face_enter();
 	struct weft_thread *t = current;
+	enum wf_shell_next how;
 
 	if (!self || s->shell_class < 0 || !wf_make_is_ours(s))
 		return NULL;
 	if (t && !(t->flags & WEFT_THREAD_POOLED) && !wf_fresh_reset())
 		return NULL;
-	if (!wf_shell_next(self, s, &t, out_wants))
+	while ((how = wf_shell_next(self, s, &t, out_wants)) == WF_NEXT_AFTER_SIGNAL) {
+		current = NULL;
+		wf_face_leave(self);
+	}
+	if (how == WF_NEXT_REFUSED)
 		return NULL;
 	current = t;
 	wf_face_leave(self);

@@ -170,6 +170,17 @@ static void is_maker(void *arg)
 	}
 }
 
+static int nr_signals; /* that ended a rest */
+
+/* As next() of native/thread.c. */
+static void go_on(struct wf_shell *s, struct weft_thread **t, bool *out_wants)
+{
+	while (wf_shell_next(me(), s, t, out_wants) == WF_NEXT_AFTER_SIGNAL) {
+		nr_signals++;
+		sleep_undisturbed();
+	}
+}
+
 static void (*function)(struct weft_thread *t);
 static bool was_cancelled[MOST]; /* by thread: it has seen that */
 
@@ -182,7 +193,7 @@ static void is_shell(void *arg)
 
 	t = wf_shell_arrive(me(), s, &wants);
 	if (!t)
-		(void)wf_shell_next(me(), s, &t, &wants);
+		go_on(s, &t, &wants);
 	while (t) {
 		if (wants && !make(s->shelf))
 			(void)wf_shell_not_made(me(), 0, s->shelf, NULL);
@@ -199,7 +210,7 @@ static void is_shell(void *arg)
 			(void)wf_joiner_tell(t);
 			break;
 		}
-		(void)wf_shell_next(me(), s, &t, &wants);
+		go_on(s, &t, &wants);
 	}
 	nr_ended++;
 }
@@ -273,7 +284,7 @@ static void begin_shells(uint32_t nr_workers, int nr, int most, void (*f)(struct
 		makers[i] = machine_thread(is_maker, NULL);
 		makers[i]->state = WF_PARKED;
 	}
-	nr_made = nr_joins = nr_begun = nr_ended = nr_refused = 0;
+	nr_made = nr_joins = nr_begun = nr_ended = nr_refused = nr_signals = 0;
 	is_over = false;
 	function = f;
 	for (int i = 0; i < MOST; i++) {

@@ -76,6 +76,67 @@ static void setup_passing(void)
 	machine_stranger(find_room, NULL);
 }
 
+static void signal_maker(void *arg)
+{
+	for (int i = 0; i < 3; i++) {
+		model_step();
+		(void)wf_unpark(makers[0], WF_WAKE_INTERRUPTED);
+	}
+}
+
+static void setup_signalled(void)
+{
+	setup_ending();
+	machine_stranger(signal_maker, NULL);
+}
+
+static bool is_asked;
+static struct wf_thread *rester;
+
+static bool is_wanted(void)
+{
+	return wf_load_seq_cst(&is_asked);
+}
+
+static void rests_once(void *arg)
+{
+	wf_store_seq_cst(&rester, me());
+	(void)wf_maker_rest(me(), is_wanted);
+	sleep_undisturbed();
+	is_over = true;
+}
+
+static void wakes_it(void *arg)
+{
+	wf_store_seq_cst(&is_asked, true);
+	wf_maker_wake();
+}
+
+static void signal_it(void *arg)
+{
+	struct wf_thread *t;
+
+	model_step();
+	t = wf_load_seq_cst(&rester);
+	if (t)
+		(void)wf_unpark(t, WF_WAKE_INTERRUPTED);
+}
+
+static void setup_both(void)
+{
+	begin_shells(2, 0, 0, NULL);
+	rester = NULL;
+	is_asked = false;
+	add(0, rests_once, NULL);
+	add(1, wakes_it, NULL);
+	machine_stranger(signal_it, NULL);
+}
+
+static void check_both(void)
+{
+	model_expect(is_over, "it was not woken");
+}
+
 static void setup_none(void)
 {
 	begin_shells(1, 2, 0, NULL);
@@ -134,6 +195,12 @@ static const struct model no_maker = {
 static const struct model ending = {
 	.setup = setup_ending, .check = check_all, .bound = 1, .walks = 5000
 };
+static const struct model signalled = {
+	.setup = setup_signalled, .check = check_all, .bound = 1, .walks = 20000
+};
+static const struct model both = {
+	.setup = setup_both, .check = check_both, .bound = 1, .walks = 100000
+};
 static const struct model passing = {
 	.setup = setup_passing, .check = check_all, .bound = 1, .walks = 5000
 };
@@ -155,6 +222,12 @@ TEST(without_room_for_a_maker_nothing_is_promised)
 TEST(what_is_stuck_begins_where_shells_end)
 {
 	model_verify(&ending);
+}
+
+TEST(a_signal_ends_the_rest_of_the_maker_and_it_is_woken_none_the_less)
+{
+	model_verify(&signalled);
+	model_verify(&both);
 }
 
 TEST(what_is_stuck_begins_when_there_is_room_again)
