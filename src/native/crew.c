@@ -66,8 +66,10 @@ WF_FACE_CODE static void init(void)
 	wf_store_release(&wf_crew.calls, wf_crew.width > 1);
 }
 
-WF_FACE_CODE static void start_in_child(void)
+WF_FACE_CODE void wf_crew_forget(void)
 {
+	if (!wf_crew.width)
+		return;
 	wf_taskdeque_forget_others();
 	init();
 }
@@ -78,7 +80,6 @@ WF_FACE_CODE void wf_crew_begin(void)
 	crew.has_barrier = syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0,
 				   0) == 0;
 	init();
-	wf_glibc_in_child(start_in_child);
 }
 
 /* Signals are for the program's own threads. */

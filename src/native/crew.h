@@ -16,6 +16,8 @@ extern struct wf_crew wf_crew;
 
 /* Once, before the first task. */
 WF_FACE_CODE void wf_crew_begin(void);
+/* In a fork child: there is none, and other threads' tasks are gone. */
+WF_FACE_CODE void wf_crew_forget(void);
 /* There is a task, and wf_crew.calls was set. */
 WF_FACE_CODE void wf_crew_call(void);
 /* Until the task of that word, which was stolen, is done. */

@@ -190,7 +190,7 @@ WF_FACE_CODE static void leave_home(void *arg)
 		;
 }
 
-WF_FACE_CODE static void begin_in_child(void)
+WF_FACE_CODE void wf_fiber_forget_others(void)
 {
 	wf_fiberbook_forget_others(mine ? mine->book : NULL);
 	if (!mine)
@@ -201,7 +201,6 @@ WF_FACE_CODE static void begin_in_child(void)
 
 WF_FACE_CODE static void begin(void)
 {
-	wf_glibc_in_child(begin_in_child);
 	mine_from = (char *)&mine - (char *)__builtin_thread_pointer();
 	has_key = pthread_key_create(&at_thread_end, leave_home) == 0;
 	wf_store_release(&lx_config.find_fiber, find_running);

@@ -74,4 +74,7 @@ struct wf_fiber_home {
 	struct wf_fiberbook *book;  /* (c) its fibers, to a dump */
 };
 
+/* In a fork child: other threads' are gone. */
+WF_FACE_CODE void wf_fiber_forget_others(void);
+
 #endif

@@ -10,5 +10,6 @@ extern void *__dso_handle WF_HIDDEN;
 
 WF_FACE_CODE void wf_glibc_in_child(void (*f)(void))
 {
-	(void)__register_atfork(NULL, NULL, f, &__dso_handle);
+	if (__register_atfork)
+		(void)__register_atfork(NULL, NULL, f, &__dso_handle);
 }

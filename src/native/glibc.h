@@ -19,7 +19,7 @@
 #pragma weak pthread_clockjoin_np
 #pragma weak pthread_getname_np
 
-/* As pthread_atfork() for a child, of which every object has its own copy, bound to what it needs. */
+/* As pthread_atfork() for a child, of which every object has its own copy, bound to what it needs. Of another libc: nothing is done. */
 void wf_glibc_in_child(void (*f)(void));
 
 #endif

@@ -308,8 +308,12 @@ static WF_FACE_CODE weft_thread *set_up(struct weft_thread *t, weft_fn *fn, void
 	return wf_handle_of(t);
 }
 
-static WF_FACE_CODE void forget(void)
+static uint32_t has_spawned; /* (a) */
+
+WF_FACE_CODE void wf_thread_forget_others(void)
 {
+	if (!wf_load_relaxed(&has_spawned))
+		return;
 	if (current) {
 		/* Those that were at it are not here. */
 		current->nr_cancelling = 0;
@@ -321,11 +325,6 @@ static WF_FACE_CODE void forget(void)
 	wf_maker_forget();
 	wf_shell_forget();
 	wf_make_forget();
-}
-
-static WF_FACE_CODE void watch_forks(void)
-{
-	wf_glibc_in_child(forget);
 }
 
 /* In a pthread of its own, which the caller makes, and which has all from the caller. */
@@ -370,7 +369,6 @@ static WF_FACE_CODE int spawn(struct wf_thread *self, struct weft_thread *t,
 WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_opts *opts,
 			      weft_thread **out)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct weft_thread_opts o;
 	struct weft_thread *t;
 	struct wf_thread *self;
@@ -380,7 +378,8 @@ WF_FACE int weft_thread_spawn(weft_fn *fn, void *arg, const struct weft_thread_o
 	ret = fn ? wf_make_read_opts(opts, &o) : -EINVAL;
 	if (ret < 0)
 		return ret;
-	(void)pthread_once(&once, watch_forks);
+	if (WF_UNLIKELY(!wf_load_relaxed(&has_spawned)))
+		wf_store_release(&has_spawned, 1u);
 	self = wf_face_enter();
 	t = wf_handle_get(self);
 	if (!t) {

@@ -71,5 +71,7 @@ struct wf_scope;
  * cancelled. NULL: its innermost scope, top, is another one than that around its function.
  */
 WF_FACE_CODE uint32_t *wf_thread_bell(const struct wf_scope *top);
+/* In a fork child: there are none but the caller. */
+WF_FACE_CODE void wf_thread_forget_others(void);
 
 #endif
