@@ -42,12 +42,12 @@ struct weft_thread_opts {
 /*
  * Run fn(arg) in a new thread. opts: NULL, or what it is to have. out: where to put the handle, to be joined; NULL:
  * nobody joins it, and it is gone when fn returns. It begins in its turn, when those that were spawned before it have
- * begun, whatever they wait for; where there is no room for its pthread then, as soon as there is. It begins with the
- * signal mask and the floating-point mode of the thread that spawns it. pthread_exit() in it, and pthread_cancel() of
+ * begun, whatever they wait for; where there is no room for its pthread then, as soon as there is, and until then others
+ * are refused. Threads that wait only for those that they have spawned themselves always go on. It begins with the signal mask and the floating-point mode of the thread that spawns it. pthread_exit() in it, and pthread_cancel() of
  * it, make -ECANCELED its result.
  *
  * Where:   any thread, not in a signal handler. Parks only where opts have a nice value or WEFT_THREAD_BOUND, until
- *          it has begun.
+ *          it has begun, and where there is no room, until pthreads of other sizes that rest have ended: some milliseconds.
  * Order:   what was done before it is seen by fn.
  * Returns: 0; -EAGAIN: no memory for a stack, or no room for a thread, and it will not begin; -EINVAL: opts, or fn is NULL; -EACCES,
  *          -EPERM: a nice value below the spawning thread's.
@@ -113,7 +113,8 @@ WEFT_API void weft_thread_set_name(const char *name);
 
 /*
  * The pthread that t is until its function returns, for pthread_kill(), pthread_setaffinity_np() and their like; not to
- * be joined or detached. A handle that is gone ends the process.
+ * be joined or detached. It may be gone as soon as the function has returned, joined or not. A handle that is gone ends the
+ * process.
  *
  * Where:   any thread, not in a signal handler. Parks until t has begun.
  * Order:   none.

@@ -74,8 +74,10 @@ void lx_shell_rest(struct lx_thread *self)
 }
 
 /* A sender adds first, then looks at masks; see lx_signal_set_mask(). */
-void lx_shell_pass_on(void)
+void lx_shell_pass_on(struct lx_thread *self)
 {
+	if (WF_UNLIKELY(wf_load_seq_cst(&self->pending.set) & lx_bit(LX_SIG_SETXID)))
+		(void)wf_fetch_or(&self->base.attention, WF_ATT_SIGNAL);
 	if (WF_UNLIKELY(wf_load_seq_cst(&lx.shared.set)))
 		lx_signal_retarget(~0ull);
 }

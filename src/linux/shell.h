@@ -28,7 +28,7 @@ void lx_shell_leave(struct lx_thread *self);
  * and the look for signals that were sent to it before.
  */
 void lx_shell_rest(struct lx_thread *self);
-void lx_shell_pass_on(void);
+void lx_shell_pass_on(struct lx_thread *self);
 /* The caller is a new thread. */
 void lx_shell_begin(struct lx_thread *self, const struct lx_shell_heritage *h);
 /* The caller ends, and lx_config.on_thread_gone is told of what when it has. */

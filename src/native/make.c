@@ -17,6 +17,7 @@
 /* How often the maker tries. */
 #define LEAST_NAP_NS WF_MS
 #define MOST_NAP_NS (16 * WF_MS)
+#define FIRST_MOMENT_NS (WF_MS / 16)
 #define MAKER_STACK_BYTES (64ul << 10)
 
 static struct wf_slab shells = { .object_bytes = WF_ALIGN_UP(sizeof(struct wf_shell), 64) };
@@ -116,13 +117,46 @@ static WF_FACE_CODE int create(size_t stack_bytes, void *(*body)(void *), void *
 	return -error;
 }
 
-WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes, bool is_reset,
-			       void *(*body)(void *), pthread_t *out_thread)
+/* Pthreads that rest for others give way, for which they need a moment. */
+static WF_FACE_CODE int create_in_their_room(size_t stack_bytes, void *(*body)(void *), void *arg,
+					     pthread_t *out_thread)
+{
+	struct timespec nap = { .tv_nsec = FIRST_MOMENT_NS };
+	bool may_come;
+	int ret;
+
+	do {
+		may_come = wf_shell_is_any_ending();
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		ret = create(stack_bytes, body, arg, out_thread);
+		nap.tv_nsec *= 2;
+	} while (ret == -EAGAIN && may_come && nap.tv_nsec <= MOST_NAP_NS);
+	return ret;
+}
+
+static WF_FACE_CODE bool end_others(int shell_class)
+{
+	struct wf_thread *self = wf_face_enter();
+	bool ret = self && wf_shell_end_others(self, shell_class);
+
+	wf_face_leave(self);
+	return ret;
+}
+
+/* Behind its function all is put back as it was. */
+static WF_FACE_CODE bool is_reset(const struct wf_shell *s)
+{
+	return s->given ? !(s->given->flags & WEFT_THREAD_POOLED)
+			: s->shell_class < WF_SHELL_STACKS;
+}
+
+WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes,
+			       enum wf_make_try how, void *(*body)(void *), pthread_t *out_thread)
 {
 	struct wf_shell *s;
 	int ret;
 
-	if (is_reset && wf_attach_why_not() == NULL)
+	if (is_reset(like) && wf_attach_why_not() == NULL)
 		wf_fresh_learn();
 	s = get(like);
 	if (!s)
@@ -130,30 +164,34 @@ WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes, 
 	if (s->shell_class >= 0)
 		stack_bytes = stack_classes[s->shell_class % WF_SHELL_STACKS];
 	ret = create(stack_bytes, body, s, out_thread);
+	if (ret == -EAGAIN && end_others(s->shell_class) && how == WF_MAKE_WAITS)
+		ret = create_in_their_room(stack_bytes, body, s, out_thread);
 	if (ret < 0)
 		put(s);
 	return ret;
 }
 
-static WF_FACE_CODE int make_called(int shell_class, struct wf_shelf *shelf, void *(*body)(void *))
+static WF_FACE_CODE int make_called(int shell_class, struct wf_shelf *shelf, enum wf_make_try how,
+				    void *(*body)(void *))
 {
 	const struct wf_shell like = { .shelf = shelf, .shell_class = shell_class };
 	pthread_t thread;
 
-	return wf_make_shell(&like, 0, shell_class < WF_SHELL_STACKS, body, &thread);
+	return wf_make_shell(&like, 0, how, body, &thread);
 }
 
 WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct weft_thread *t,
 				void *(*body)(void *))
 {
 	const int kept = errno;
-	struct wf_thread *self;
-	bool is_withdrawn;
+	int ret = make_called(shell_class, shelf, t ? WF_MAKE_WAITS : WF_MAKE_ONCE, body);
+	struct wf_thread *self = wf_face_enter();
+	bool is_withdrawn = false;
 
-	if (make_called(shell_class, shelf, body) == 0)
-		return 0;
-	self = wf_face_enter();
-	is_withdrawn = wf_shell_not_made(self, shell_class, shelf, t);
+	if (ret < 0)
+		is_withdrawn = wf_shell_not_made(self, shell_class, shelf, t);
+	else if (t)
+		wf_shell_made(self, shelf);
 	wf_face_leave(self);
 	errno = kept;
 	return is_withdrawn ? -EAGAIN : 0;
@@ -161,6 +199,7 @@ WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct 
 
 WF_FACE_CODE void wf_make_end(struct wf_shell *s)
 {
+	wf_shell_ended(s);
 	put(s);
 }
 
@@ -174,7 +213,8 @@ static WF_FACE_CODE bool serve(struct wf_thread *self)
 	for (int i = 0; i < WF_SHELL_CLASSES; i++) {
 		struct wf_shelf *shelf;
 
-		if (!wf_shell_call_to_stuck(self, i, &shelf) || !make_called(i, shelf, maker_runs))
+		if (!wf_shell_call_to_stuck(self, i, &shelf) ||
+		    !make_called(i, shelf, WF_MAKE_ONCE, maker_runs))
 			continue;
 		(void)wf_shell_not_made(self, i, shelf, NULL);
 		ret = false;

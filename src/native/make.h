@@ -16,13 +16,18 @@ WF_FACE_CODE int wf_make_read_opts(const struct weft_thread_opts *from,
 /* -1: none, for that stack. */
 WF_FACE_CODE int wf_make_class(const struct weft_thread_opts *o);
 
+/* Without room for a pthread those of other classes that rest end. */
+enum wf_make_try {
+	WF_MAKE_ONCE,
+	WF_MAKE_WAITS, /* and tries again when they may be gone: some milliseconds */
+};
 /*
  * A pthread that runs body of a struct wf_shell, for given, or called to the shelf. 0; -EAGAIN, -EINVAL. The shell is given back
  * by wf_make_end(), in the pthread's last moments, or by the caller of a pthread that has refused to begin.
  */
-WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes, bool is_reset,
-			       void *(*body)(void *), pthread_t *out_thread);
-/* For a shelf where t or nothing of the caller's is queued. -EAGAIN: t will not run. */
+WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes,
+			       enum wf_make_try how, void *(*body)(void *), pthread_t *out_thread);
+/* For a shelf where t or nothing of the caller's is queued; with t it waits. -EAGAIN: t will not run. */
 WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct weft_thread *t,
 				void *(*body)(void *));
 /* Of a shell that ends. */

@@ -6,8 +6,8 @@
  * comes. The pthreads that run free theirs only when they are gone, and may all wait for what is stuck: none of them can be relied on.
  * So there is a maker before the first such promise. It is asleep unless something is stuck.
  *
- * Called by: make.c, shell.c. Invariants: the one that takes the maker from where it rests wakes it; see order.h. What is stuck is queued before
- * the maker is looked for there, and the maker rests before it looks for what is stuck: one of the two finds the other.
+ * Called by: make.c, shell.c. Invariants: the one that takes the maker from where it rests wakes it; see order.h. A thread is stuck
+ * before the maker is looked for there, and the maker rests before it looks for stuck ones: one of the two finds the other.
  */
 #ifndef WF_NATIVE_MAKER_H
 #define WF_NATIVE_MAKER_H

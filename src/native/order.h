@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Orders: what a pthread of weft's rests for. A signal ends its rest, too: libc changes users and groups by one to each pthread, and
- * waits for its handler.
+ * An order ends the rest of a shell or of the maker. So does a signal: libc changes users and groups by one to each pthread, and waits
+ * for its handler.
  *
  *	the pthread                                the one that gives it an order
  *	wf_park_begin(WF_INTR, ...)
@@ -23,7 +23,7 @@ struct wf_order {
 	uint32_t state; /* (a) */
 };
 
-/* t is the caller's, which has written what t is to do; t finds that. */
+/* The caller has taken t from where it rests, and has stored what it is to do. */
 void wf_order_give(struct wf_thread *t, struct wf_order *o);
 /* A signal has woken the caller, and somebody else has it. */
 WF_PARKS void wf_order_await(struct wf_order *o);

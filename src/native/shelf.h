@@ -16,6 +16,8 @@ struct wf_shelf {
 	struct wf_shell *resting;         /* the one that came last is the first */
 	struct weft_thread *first, *last; /* the queue */
 	bool is_called;
+	bool is_stuck;  /* none could be made for what is queued; a hint without the lock */
+	bool is_unsure; /* (a) the one that is called is not made yet: set under the lock, cleared by the spawner that makes it */
 	/*
 	 * The shell that was called for one thread alone, and has not arrived; while there is none, the next thread is given away like
 	 * that. Set under the lock while it is NULL, and cleared by that shell without it.
@@ -72,6 +74,8 @@ WF_INLINE struct weft_thread *wf_shelf_remove_first(struct wf_shelf *s)
 
 	if (t)
 		wf_store_hint(&s->first, t->next);
+	if (WF_UNLIKELY(s->is_stuck) && !s->first)
+		wf_store_hint(&s->is_stuck, false);
 	return t;
 }
 
@@ -92,6 +96,8 @@ WF_INLINE bool wf_shelf_withdraw(struct wf_shelf *s, struct weft_thread *t)
 		wf_store_hint(&s->first, t->next);
 	if (s->last == t)
 		s->last = before;
+	if (WF_UNLIKELY(s->is_stuck) && !s->first)
+		wf_store_hint(&s->is_stuck, false);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "sched/account.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
+#include "sched/shuffle.h"
 
 #include <limits.h>
 
@@ -25,6 +26,7 @@ static struct wf_shelf everywhere[WF_SHELL_CLASSES];
 static struct {
 	struct wf_shelf shelves[WF_SHELL_CLASSES];
 } WF_ALIGNED(WF_CACHE_LINE) here[WF_MAX_WORKERS]; /* by worker */
+static uint32_t nr_ending;                        /* (a) that were told to */
 static uint32_t nr_here; /* (a) that may have been used: a fork child's runtime knows of none */
 
 /* --- calls --- */
@@ -45,16 +47,20 @@ static void call(struct wf_shell *shell, struct wf_shelf *to, struct weft_thread
 	wf_order_give(shell->core, &shell->order);
 }
 
-static struct wf_shell *take_from(struct wf_shelf *s)
+/* Even if none seems to rest: one that is about to is there, or comes behind us and finds out why we have come. */
+static struct wf_shell *take_surely(struct wf_shelf *s)
 {
 	struct wf_shell *shell;
 
-	if (!wf_load_hint(&s->resting))
-		return NULL;
 	wf_spin_lock(&s->lock);
 	shell = wf_shelf_pop(s);
 	wf_spin_unlock(&s->lock);
 	return shell;
+}
+
+static struct wf_shell *take_from(struct wf_shelf *s)
+{
+	return wf_load_hint(&s->resting) ? take_surely(s) : NULL;
 }
 
 /* Near by, or where there are most; the shelves of other workers are for need. */
@@ -84,7 +90,13 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 	struct wf_shell *shell = NULL;
 	bool is_given, calls = false;
 
+	if (WF_UNLIKELY(wf_load_hint(&everywhere[shell_class].is_stuck)))
+		return WF_SPAWN_REFUSED;
 	wf_spin_lock(&s->lock);
+	if (WF_UNLIKELY(wf_load_acquire(&s->is_unsure))) {
+		wf_spin_unlock(&s->lock);
+		return WF_SPAWN_ALONE;
+	}
 	is_given = s->resting && !s->first && !s->is_called && !wf_load_acquire(&s->given_to);
 	if (is_given) {
 		shell = wf_shelf_pop(s);
@@ -95,6 +107,8 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 		s->is_called = true;
 		if (calls)
 			shell = wf_shelf_pop(s);
+		if (calls && !shell)
+			wf_store_relaxed(&s->is_unsure, true);
 	}
 	wf_spin_unlock(&s->lock);
 	if (is_given)
@@ -107,32 +121,45 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 		return WF_SPAWN_BEGINS;
 	if (!calls)
 		return WF_SPAWN_QUEUED;
-	if (call_to(s, shell_class, shell))
+	if (call_to(s, shell_class, shell)) {
+		if (!shell)
+			wf_store_release(&s->is_unsure, false);
 		return WF_SPAWN_BEGINS;
+	}
 	wf_store_relaxed(&nr_here, wf_rt.nr_workers);
 	return WF_SPAWN_MAKE;
 }
 
-/* --- the end of main --- */
+/* --- those that are to end --- */
 
-static void end_all(struct wf_shelf *s)
+/* False: none rested. */
+static bool end_all(struct wf_shelf *s)
 {
 	struct wf_shell *shell;
+	bool ret = false;
 
-	while ((shell = take_from(s))) {
+	for (; (shell = take_surely(s)); ret = true) {
 		shell->is_to_end = true;
+		(void)wf_fetch_add(&nr_ending, 1u);
 		wf_order_give(shell->core, &shell->order);
 	}
+	return ret;
+}
+
+static bool end_class(int shell_class)
+{
+	bool ret = end_all(&everywhere[shell_class]);
+
+	for (uint32_t w = 0; w < wf_rt.nr_workers; w++)
+		ret |= end_all(&here[w].shelves[shell_class]);
+	return ret;
 }
 
 /* Main has ended, and whoever rests would keep the process. Under its shelf's lock each finds that out, or is found here. */
 static void close_all(void)
 {
-	for (int i = 0; i < WF_SHELL_CLASSES; i++) {
-		end_all(&everywhere[i]);
-		for (uint32_t w = 0; w < wf_rt.nr_workers; w++)
-			end_all(&here[w].shelves[i]);
-	}
+	for (int i = 0; i < WF_SHELL_CLASSES; i++)
+		(void)end_class(i);
 	wf_maker_wake();
 }
 
@@ -157,6 +184,7 @@ enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, stru
 		wf_own_kthread()->count.spawns++;
 		*out_shelf = shelf_here(shell_class);
 		ret = spawn(*out_shelf, shell_class, t);
+		wf_own_kthread()->count.begins += ret == WF_SPAWN_REFUSED || ret == WF_SPAWN_ALONE;
 	}
 	wf_self_leave(self);
 	return ret;
@@ -198,10 +226,13 @@ static bool give_up(struct wf_shelf *s, int shell_class, struct weft_thread *t,
 	*out_is_withdrawn = t && wf_shelf_withdraw(s, t);
 	first = s->first;
 	s->is_called = false;
+	if (first && s == all)
+		wf_store_hint(&all->is_stuck, true);
 	if (first && s != all) {
 		/* Under both locks: one that looks for its thread here and then there finds it. */
 		wf_spin_lock(&all->lock);
 		wf_shelf_append(all, first, s->last);
+		wf_store_hint(&all->is_stuck, true);
 		wf_spin_unlock(&all->lock);
 		wf_store_hint(&s->first, NULL);
 	}
@@ -220,8 +251,40 @@ bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf 
 			wf_maker_wake();
 		wf_own_kthread()->count.begins += is_withdrawn;
 	}
+	if (t)
+		wf_store_release(&shelf->is_unsure, false);
 	wf_self_leave(self);
 	return is_withdrawn;
+}
+
+void wf_shell_made(struct wf_thread *self, struct wf_shelf *shelf)
+{
+	wf_self_enter(self);
+	wf_store_release(&shelf->is_unsure, false);
+	wf_self_leave(self);
+}
+
+bool wf_shell_end_others(struct wf_thread *self, int shell_class)
+{
+	bool ret = false;
+
+	wf_self_enter(self);
+	for (int i = 0; i < WF_SHELL_CLASSES; i++)
+		if (i != shell_class)
+			ret |= end_class(i);
+	wf_self_leave(self);
+	return ret;
+}
+
+bool wf_shell_is_any_ending(void)
+{
+	return wf_load_acquire(&nr_ending);
+}
+
+void wf_shell_ended(const struct wf_shell *s)
+{
+	if (s->is_to_end)
+		(void)wf_fetch_sub(&nr_ending, 1u);
 }
 
 bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf)
@@ -241,12 +304,13 @@ bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_s
 	return calls;
 }
 
-static bool is_stuck(struct wf_shelf *s)
+/* is_uncalled: and nobody is called to it. */
+static bool has_queue(struct wf_shelf *s, bool is_uncalled)
 {
 	bool ret;
 
 	wf_spin_lock(&s->lock);
-	ret = s->first && !s->is_called;
+	ret = s->first && !(is_uncalled && s->is_called);
 	wf_spin_unlock(&s->lock);
 	return ret;
 }
@@ -256,17 +320,7 @@ bool wf_shell_is_stuck(void)
 	bool ret = false;
 
 	for (int i = 0; !ret && i < WF_SHELL_CLASSES; i++)
-		ret = is_stuck(&everywhere[i]);
-	return ret;
-}
-
-static bool is_queued(struct wf_shelf *s)
-{
-	bool ret;
-
-	wf_spin_lock(&s->lock);
-	ret = s->first;
-	wf_spin_unlock(&s->lock);
+		ret = has_queue(&everywhere[i], true);
 	return ret;
 }
 
@@ -278,8 +332,8 @@ bool wf_shell_is_any_queued(struct wf_thread *self)
 	/* In this order, as give_up() may move it meanwhile. */
 	for (int i = 0; !ret && i < WF_SHELL_CLASSES; i++) {
 		for (uint32_t w = 0; !ret && w < wf_rt.nr_workers; w++)
-			ret = is_queued(&here[w].shelves[i]);
-		ret = ret || is_queued(&everywhere[i]);
+			ret = has_queue(&here[w].shelves[i], false);
+		ret = ret || has_queue(&everywhere[i], false);
 	}
 	wf_self_leave(self);
 	return ret;
@@ -358,9 +412,9 @@ static struct weft_thread *next_of(struct wf_shell *shell)
 }
 
 enum put {
-	PUT_DONE, /* and called */
-	PUT_SIGNALLED,
-	PUT_AGAIN, /* a canceller is at the last thread */
+	PUT_DONE,      /* it rests; of rest(): and has been called */
+	PUT_SIGNALLED, /* of rest(): a signal has ended it */
+	PUT_AGAIN,     /* a canceller is at the last thread */
 	PUT_FULL,
 	PUT_CLOSED,
 };
@@ -378,8 +432,10 @@ static enum put put(struct wf_shelf *s, struct wf_shell *shell, const struct wef
 		ret = PUT_CLOSED;
 	else if (s->nr >= most)
 		ret = PUT_FULL;
-	else
+	else {
+		wf_step();
 		wf_shelf_push(s, shell);
+	}
 	wf_spin_unlock(&s->lock);
 	return ret;
 }
@@ -436,7 +492,7 @@ static enum put rest(struct wf_thread *self, struct wf_shell *shell, struct weft
 	if (t)
 		tell(self, t, true);
 	*last = NULL;
-	lx_shell_pass_on();
+	lx_shell_pass_on(lx_of(self));
 	if (WF_LIKELY(wf_park(WF_NEVER) == WF_WAKE_EVENT))
 		return PUT_DONE;
 	if (is_taken_back(s, shell))
@@ -454,7 +510,7 @@ static enum wf_shell_next await_next(struct wf_thread *self, struct wf_shell *s,
 	for (;;) {
 		*t = next_of(s);
 		how = *t ? PUT_AGAIN : rest(self, s, &last);
-		if (last && how != PUT_DONE && how != PUT_SIGNALLED)
+		if (last)
 			tell(self, last, false);
 		last = NULL;
 		if (*t)
@@ -477,7 +533,8 @@ enum wf_shell_next wf_shell_next(struct wf_thread *self, struct wf_shell *s, str
 	enum wf_shell_next ret = WF_NEXT_REFUSED;
 
 	wf_self_enter(self);
-	s->left_at = self->nr_switches;
+	if (*t)
+		s->left_at = self->nr_switches;
 	if (!*t || lx_shell_is_plain(lx_of(self))) {
 		if (*t)
 			lx_shell_leave(lx_of(self));
@@ -510,6 +567,7 @@ void wf_shell_begin(struct wf_thread *self, const struct wf_shell *s, struct wef
 
 void wf_shell_forget(void)
 {
+	nr_ending = 0;
 	for (int i = 0; i < WF_SHELL_CLASSES; i++) {
 		everywhere[i] = (struct wf_shelf){ 0 };
 		for (uint32_t w = 0; w < nr_here; w++)

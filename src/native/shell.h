@@ -8,6 +8,11 @@
  * for one another all begin. A shell whose function has returned takes the next, too, and rests where there is none: a crowd of
  * threads that wait for nothing is run by a shell or two.
  *
+ * A thread that is queued behind a shell on its way is a promise. None is given where others are stuck, nor behind a shell that a
+ * spawner is about to make: that one may have to do without, and wait for the thread that waits for what was promised. So it is an
+ * arriving shell that finds no room for another one. It runs its own thread, which is promised nothing, and takes what is stuck: threads
+ * that wait only for those that they have spawned all end.
+ *
  * Invariants: where a queue is not empty, one shell is called to it and has not arrived (is_called), or it is that of all workers, and
  * stuck: none rested and none could be made. The maker tries again until one is found (maker.h); where there is no maker yet, the
  * spawner is about to make it, or to withdraw its thread.
@@ -45,7 +50,9 @@ enum wf_shell_spawn {
 	WF_SPAWN_BEGINS, /* a shell comes */
 	WF_SPAWN_QUEUED, /* behind one that comes, or is made: the caller withdraws it, unless there is a maker */
 	WF_SPAWN_MAKE, /* t is queued, and the caller makes a shell that is called to the shelf */
-	WF_SPAWN_ALONE, /* self hands down more than a shell can have: t is for a pthread that self makes */
+	WF_SPAWN_REFUSED, /* others are stuck */
+	/* t is for a pthread that self makes: it hands down more than a shell can have, or is behind a shell that may not come */
+	WF_SPAWN_ALONE,
 };
 enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t,
 				   struct wf_shelf **out_shelf);
@@ -53,12 +60,23 @@ enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, stru
 bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
 		       struct weft_thread *t);
 
+/* The shell was made, which a spawner has called to the shelf. */
+void wf_shell_made(struct wf_thread *self, struct wf_shelf *shelf);
 /*
  * No pthread could be made that was called to the shelf. A shell that rests is called there after all. Where none does, t, which the
  * caller has queued there, or NULL, is withdrawn, unless a shell has it already, and the rest is the maker's. True: t will not run.
  */
 bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
 		       struct weft_thread *t);
+
+/*
+ * There is no room for a pthread: those of other classes that rest end, for theirs. False: none did. Nobody knows when they are gone, and
+ * whether libc has kept what they had.
+ */
+bool wf_shell_end_others(struct wf_thread *self, int shell_class);
+
+bool wf_shell_is_any_ending(void);
+void wf_shell_ended(const struct wf_shell *s);
 
 /* The maker's. True: something is stuck and no shell rests, and it makes one that is called to the shelf. */
 bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf);

@@ -340,7 +340,7 @@ static WF_FACE_CODE int spawn_alone(struct weft_thread *t, const struct weft_thr
 	int ret;
 
 	t->started = may_be_refused ? &started : NULL;
-	ret = wf_make_shell(&like, o->stack_bytes, !(o->flags & WEFT_THREAD_POOLED), run, &thread);
+	ret = wf_make_shell(&like, o->stack_bytes, WF_MAKE_WAITS, run, &thread);
 	return ret == 0 && may_be_refused ? wait_for_start(&started, thread) : ret;
 }
 
@@ -357,6 +357,8 @@ static WF_FACE_CODE int spawn(struct wf_thread *self, struct weft_thread *t,
 	wf_face_leave(self);
 	if (WF_LIKELY(how == WF_SPAWN_BEGINS))
 		return 0;
+	if (how == WF_SPAWN_REFUSED)
+		return -EAGAIN;
 	if (how == WF_SPAWN_QUEUED && wf_make_maker(run) < 0)
 		return wf_shell_withdraw(self, shell_class, shelf, t) ? -EAGAIN : 0;
 	if (how == WF_SPAWN_QUEUED)

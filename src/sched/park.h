@@ -10,7 +10,7 @@
  * Invariant: exactly one wf_unpark() between begin and return wins; all others return false. A waker must
  * have found the thread on a list whose lock it holds (or hold the thread's signal lock), so no waker of an
  * earlier park can reach a later one, except with WF_WAKE_INTERRUPTED: that one may come at any time, and
- * the waiter looks for itself whether it has reason to stop.
+ * the waiter looks for itself whether it has reason to stop. native/order.h does without the lock, and says why.
  */
 #ifndef WF_SCHED_PARK_H
 #define WF_SCHED_PARK_H

@@ -60,7 +60,7 @@ void lx_shell_rest(struct lx_thread *self)
 {
 }
 
-void lx_shell_pass_on(void)
+void lx_shell_pass_on(struct lx_thread *self)
 {
 }
 
@@ -86,6 +86,20 @@ static bool make(struct wf_shelf *shelf)
 		return false;
 	s = &shells[nr_made++];
 	s->shelf = shelf;
+	model_expect(wf_unpark(s->core, WF_WAKE_EVENT), "it was made twice");
+	return true;
+}
+
+/* True: one is made for t alone. */
+static bool make_alone(struct weft_thread *t)
+{
+	struct wf_shell *s;
+
+	wf_yield();
+	if (nr_made == most_made || nr_made - nr_gone >= most_alive)
+		return false;
+	s = &shells[nr_made++];
+	s->given = t;
 	model_expect(wf_unpark(s->core, WF_WAKE_EVENT), "it was made twice");
 	return true;
 }
@@ -126,7 +140,13 @@ static bool spawn_one(struct weft_thread *t)
 	}
 	if (how == WF_SPAWN_BEGINS)
 		return true;
-	if (how == WF_SPAWN_MAKE && (make(shelf) || !wf_shell_not_made(me(), 0, shelf, t)))
+	if (how == WF_SPAWN_ALONE && make_alone(t))
+		return true;
+	if (how == WF_SPAWN_MAKE && make(shelf)) {
+		wf_shell_made(me(), shelf);
+		return true;
+	}
+	if (how == WF_SPAWN_MAKE && !wf_shell_not_made(me(), 0, shelf, t))
 		return true;
 	nr_refused++;
 	return false;

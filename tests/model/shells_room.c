@@ -40,6 +40,19 @@ static void setup_ending(void)
 	add(0, spawns_all, NULL);
 }
 
+/* The first thread joins the third one, if that is not refused. */
+static void grows(struct weft_thread *t)
+{
+	if (t == &handles[0] && spawn_one(&handles[2]))
+		(void)join_until(&handles[2], WF_NEVER);
+}
+
+static void setup_tree(void)
+{
+	begin_shells(1, 3, 1, grows);
+	add(0, spawns_first_two, NULL);
+}
+
 static void setup_no_maker(void)
 {
 	setup_ending();
@@ -201,6 +214,9 @@ static const struct model signalled = {
 static const struct model both = {
 	.setup = setup_both, .check = check_both, .bound = 1, .walks = 100000
 };
+static const struct model tree = {
+	.setup = setup_tree, .check = check_all, .bound = 1, .walks = 20000
+};
 static const struct model passing = {
 	.setup = setup_passing, .check = check_all, .bound = 1, .walks = 5000
 };
@@ -228,6 +244,11 @@ TEST(a_signal_ends_the_rest_of_the_maker_and_it_is_woken_none_the_less)
 {
 	model_verify(&signalled);
 	model_verify(&both);
+}
+
+TEST(nobody_who_has_room_joins_what_has_none)
+{
+	model_verify(&tree);
 }
 
 TEST(what_is_stuck_begins_when_there_is_room_again)

@@ -54,7 +54,7 @@ TEST(are_set_while_pthreads_rest)
 		}
 }
 
-/* What was promised to their spawner is seen to by a pthread that stays. */
+/* One pthread stays, which sees to it that those that were spawned begin. */
 TEST(are_set_while_none_is_left)
 {
 	for (int round = 0; round < 3; round++) {

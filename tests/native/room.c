@@ -60,6 +60,63 @@ static void limit_to(size_t room)
 	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
+static void lift(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+#define TREE_ROOM_BYTES (30ul << 20)
+#define TREE_DEPTH 7
+
+static int nr_nodes, nr_inline;
+
+/* Each joins two; one that is refused is a call. */
+static int grows(void *arg)
+{
+	int depth = *(int *)arg, below = depth - 1, nr = 0;
+	weft_thread *children[2];
+
+	__atomic_fetch_add(&nr_nodes, 1, __ATOMIC_RELAXED);
+	if (depth == 0)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		if (weft_thread_spawn(grows, &below, NULL, &children[nr]) == 0) {
+			nr++;
+		} else {
+			__atomic_fetch_add(&nr_inline, 1, __ATOMIC_RELAXED);
+			grows(&below);
+		}
+	}
+	while (nr)
+		CHECK_EQ(weft_thread_join(children[--nr], NULL, WEFT_NEVER), 0);
+	return 0;
+}
+
+/* The first case: no pthread rests yet. */
+TEST(a_tree_of_joins_grows_as_far_as_there_is_room)
+{
+	weft_thread *t;
+	int depth = 0;
+
+	if (is_native_run())
+		SKIP("libc's own limits");
+	CHECK_EQ(weft_thread_spawn(grows, &depth, NULL, &t), 0);
+	CHECK_EQ(weft_thread_join(t, NULL, WEFT_NEVER), 0);
+	limit_to(TREE_ROOM_BYTES);
+	depth = TREE_DEPTH;
+	for (int round = 0; round < 20; round++) {
+		nr_nodes = 0;
+		grows(&depth);
+		CHECK_EQ(nr_nodes, (2 << TREE_DEPTH) - 1);
+	}
+	CHECK(nr_inline > 0);
+	lift();
+}
+
 /* How many there are when one is refused, each of which has begun. */
 static int fill(void)
 {
@@ -75,15 +132,6 @@ static int fill(void)
 	}
 	CHECK_EQ(ret, -EAGAIN);
 	return nr;
-}
-
-static void lift(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_AS, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
 TEST(a_thread_without_room_is_refused_and_nothing_else_is_lost)
@@ -266,4 +314,43 @@ TEST(what_is_queued_begins_in_a_fork_child)
 	}
 	waitpid(pid, &status, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+#define CLASS_ROOM_BYTES (160ul << 20)
+#define LIBC_KEEPS_BYTES (40ul << 20) /* of stacks */
+
+/* How many with such a stack begin, until one is refused; all wait for one another's end. */
+static int fill_class(size_t stack_bytes)
+{
+	const struct weft_thread_opts opts = { sizeof(opts), .stack_bytes = stack_bytes };
+	static weft_thread *all[4 * MOST];
+	int nr = 0;
+
+	weft_event_clear(&let_go[0]);
+	while (nr < 4 * MOST && weft_thread_spawn(waits, &let_go[0], &opts, &all[nr]) == 0) {
+		sem_wait(&begun);
+		nr++;
+	}
+	weft_event_set(&let_go[0]);
+	for (int i = 0; i < nr; i++)
+		CHECK_EQ(weft_thread_join(all[i], NULL, WEFT_NEVER), 0);
+	return nr;
+}
+
+TEST(pthreads_that_rest_give_way_to_those_of_another_size)
+{
+	const size_t small_bytes = 60 << 10, large_bytes = 250 << 10;
+	const int nr_large = (int)((CLASS_ROOM_BYTES - LIBC_KEEPS_BYTES) / large_bytes);
+
+	if (is_native_run())
+		SKIP("libc's own limits");
+	sem_init(&begun, 0, 0);
+	CHECK_EQ(spawn(1), 0); /* the runtime has what it needs */
+	sem_wait(&begun);
+	end(1);
+	limit_to(CLASS_ROOM_BYTES);
+	CHECK(fill_class(small_bytes) > 1000);
+	CHECK(fill_class(large_bytes) > nr_large / 2);
+	CHECK(fill_class(small_bytes) > 500);
+	lift();
 }
