@@ -43,11 +43,12 @@ struct weft_thread_opts {
  * Run fn(arg) in a new thread. opts: NULL, or what it is to have. out: where to put the handle, to be joined; NULL:
  * nobody joins it, and it is gone when fn returns. It begins in its turn, when those that were spawned before it have
  * begun, whatever they wait for; where there is no room for its pthread then, as soon as there is, and until then others
- * are refused. Threads that wait only for those that they have spawned themselves always go on. It begins with the signal mask and the floating-point mode of the thread that spawns it. pthread_exit() in it, and pthread_cancel() of
- * it, make -ECANCELED its result.
+ * are refused. Threads that wait only for those that they have spawned always go on. It begins with the signal mask and
+ * the floating-point mode of the thread that spawns it. pthread_exit() in it, and pthread_cancel() of it, make
+ * -ECANCELED its result.
  *
  * Where:   any thread, not in a signal handler. Parks only where opts have a nice value or WEFT_THREAD_BOUND, until
- *          it has begun, and where there is no room, until pthreads of other sizes that rest have ended: some milliseconds.
+ *          it has begun, and where there is no room, until pthreads of other kinds that rest have ended: some milliseconds.
  * Order:   what was done before it is seen by fn.
  * Returns: 0; -EAGAIN: no memory for a stack, or no room for a thread, and it will not begin; -EINVAL: opts, or fn is NULL; -EACCES,
  *          -EPERM: a nice value below the spawning thread's.

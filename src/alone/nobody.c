@@ -92,7 +92,7 @@ NOBODY(bool lx_scope_knows_once(void))
 
 NOBODY(enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t, struct wf_shelf **out_shelf))
 NOBODY(bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t))
-NOBODY(bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t))
+NOBODY(bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t, uint32_t uses))
 NOBODY(void wf_shell_made(struct wf_thread *self, struct wf_shelf *shelf))
 NOBODY(void wf_shell_ended(const struct wf_shell *s))
 NOBODY(bool wf_shell_is_any_ending(void))

@@ -7,7 +7,9 @@
 #include "native/glibc.h"
 #include "native/maker.h"
 
+#include <asm/unistd.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +20,7 @@
 #define LEAST_NAP_NS WF_MS
 #define MOST_NAP_NS (16 * WF_MS)
 #define FIRST_MOMENT_NS (WF_MS / 16)
+#define MOST_ROOM_BYTES (1ul << 30) /* no more is to be had from those that rest */
 #define MAKER_STACK_BYTES (64ul << 10)
 
 static struct wf_slab shells = { .object_bytes = WF_ALIGN_UP(sizeof(struct wf_shell), 64) };
@@ -117,17 +120,19 @@ static WF_FACE_CODE int create(size_t stack_bytes, void *(*body)(void *), void *
 	return -error;
 }
 
-/* Pthreads that rest for others give way, for which they need a moment. */
+/* Pthreads of other classes give way, for which they need a moment. */
 static WF_FACE_CODE int create_in_their_room(size_t stack_bytes, void *(*body)(void *), void *arg,
 					     pthread_t *out_thread)
 {
 	struct timespec nap = { .tv_nsec = FIRST_MOMENT_NS };
+	const uint32_t word = 0;
 	bool may_come;
 	int ret;
 
 	do {
 		may_come = wf_shell_is_any_ending();
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		/* No scope ends it, and it is no cancellation point. */
+		(void)syscall(__NR_futex, &word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &nap, NULL, 0);
 		ret = create(stack_bytes, body, arg, out_thread);
 		nap.tv_nsec *= 2;
 	} while (ret == -EAGAIN && may_come && nap.tv_nsec <= MOST_NAP_NS);
@@ -153,6 +158,7 @@ static WF_FACE_CODE bool is_reset(const struct wf_shell *s)
 WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes,
 			       enum wf_make_try how, void *(*body)(void *), pthread_t *out_thread)
 {
+	const int kept = errno;
 	struct wf_shell *s;
 	int ret;
 
@@ -164,10 +170,12 @@ WF_FACE_CODE int wf_make_shell(const struct wf_shell *like, size_t stack_bytes,
 	if (s->shell_class >= 0)
 		stack_bytes = stack_classes[s->shell_class % WF_SHELL_STACKS];
 	ret = create(stack_bytes, body, s, out_thread);
-	if (ret == -EAGAIN && end_others(s->shell_class) && how == WF_MAKE_WAITS)
+	if (ret == -EAGAIN && stack_bytes <= MOST_ROOM_BYTES && end_others(s->shell_class) &&
+	    how == WF_MAKE_WAITS)
 		ret = create_in_their_room(stack_bytes, body, s, out_thread);
 	if (ret < 0)
 		put(s);
+	errno = kept;
 	return ret;
 }
 
@@ -183,7 +191,6 @@ static WF_FACE_CODE int make_called(int shell_class, struct wf_shelf *shelf, enu
 WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct weft_thread *t,
 				void *(*body)(void *))
 {
-	const int kept = errno;
 	int ret = make_called(shell_class, shelf, t ? WF_MAKE_WAITS : WF_MAKE_ONCE, body);
 	struct wf_thread *self = wf_face_enter();
 	bool is_withdrawn = false;
@@ -193,13 +200,13 @@ WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct 
 	else if (t)
 		wf_shell_made(self, shelf);
 	wf_face_leave(self);
-	errno = kept;
 	return is_withdrawn ? -EAGAIN : 0;
 }
 
 WF_FACE_CODE void wf_make_end(struct wf_shell *s)
 {
-	wf_shell_ended(s);
+	if (wf_make_is_ours(s))
+		wf_shell_ended(s);
 	put(s);
 }
 

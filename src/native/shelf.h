@@ -16,8 +16,10 @@ struct wf_shelf {
 	struct wf_shell *resting;         /* the one that came last is the first */
 	struct weft_thread *first, *last; /* the queue */
 	bool is_called;
-	bool is_stuck;  /* none could be made for what is queued; a hint without the lock */
-	bool is_unsure; /* (a) the one that is called is not made yet: set under the lock, cleared by the spawner that makes it */
+	/* Of that of all workers: none could be made for something that is queued since; a hint without the lock. */
+	bool is_stuck;
+	/* (a) A spawner looks for the one that is called, or makes it. Set under the lock, cleared by that spawner. */
+	bool is_unsure;
 	/*
 	 * The shell that was called for one thread alone, and has not arrived; while there is none, the next thread is given away like
 	 * that. Set under the lock while it is NULL, and cleared by that shell without it.

@@ -10,7 +10,6 @@
 #include "sched/account.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
-#include "sched/shuffle.h"
 
 #include <limits.h>
 
@@ -31,7 +30,7 @@ static uint32_t nr_here; /* (a) that may have been used: a fork child's runtime 
 
 /* --- calls --- */
 
-/* That of self's worker; that of all: self has none, being bound. */
+/* That of self's worker. Without one, as no spawner is, that of all. */
 static struct wf_shelf *shelf_here(int shell_class)
 {
 	const struct wf_worker *w = wf_own_kthread()->worker;
@@ -47,7 +46,7 @@ static void call(struct wf_shell *shell, struct wf_shelf *to, struct weft_thread
 	wf_order_give(shell->core, &shell->order);
 }
 
-/* Even if none seems to rest: one that is about to is there, or comes behind us and finds out why we have come. */
+/* Even if none seems to rest: one that comes behind our look sees what we have stored before. */
 static struct wf_shell *take_surely(struct wf_shelf *s)
 {
 	struct wf_shell *shell;
@@ -90,6 +89,7 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 	struct wf_shell *shell = NULL;
 	bool is_given, calls = false;
 
+	/* Even while the maker tries. */
 	if (WF_UNLIKELY(wf_load_hint(&everywhere[shell_class].is_stuck)))
 		return WF_SPAWN_REFUSED;
 	wf_spin_lock(&s->lock);
@@ -121,9 +121,13 @@ static enum wf_shell_spawn spawn(struct wf_shelf *s, int shell_class, struct wef
 		return WF_SPAWN_BEGINS;
 	if (!calls)
 		return WF_SPAWN_QUEUED;
-	if (call_to(s, shell_class, shell)) {
-		if (!shell)
+	if (!shell) {
+		shell = take(shell_class);
+		if (shell)
 			wf_store_release(&s->is_unsure, false);
+	}
+	if (shell) {
+		call(shell, s, NULL);
 		return WF_SPAWN_BEGINS;
 	}
 	wf_store_relaxed(&nr_here, wf_rt.nr_workers);
@@ -192,24 +196,25 @@ enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, stru
 
 /* --- where none can be made --- */
 
-/* False: a shell has it. */
-static bool withdraw_from(struct wf_shelf *s, struct weft_thread *t)
+/* False: a shell has it, or has had it: it may be queued again, as another thread. */
+static bool withdraw_from(struct wf_shelf *s, struct weft_thread *t, uint32_t uses)
 {
 	bool is_withdrawn;
 
 	wf_spin_lock(&s->lock);
-	is_withdrawn = wf_shelf_withdraw(s, t);
+	is_withdrawn = wf_load_relaxed(&t->uses) == uses && wf_shelf_withdraw(s, t);
 	wf_spin_unlock(&s->lock);
 	return is_withdrawn;
 }
 
 bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
-		       struct weft_thread *t)
+		       struct weft_thread *t, uint32_t uses)
 {
 	bool is_withdrawn;
 
 	wf_self_enter(self);
-	is_withdrawn = withdraw_from(shelf, t) || withdraw_from(&everywhere[shell_class], t);
+	is_withdrawn = withdraw_from(shelf, t, uses) ||
+		       withdraw_from(&everywhere[shell_class], t, uses);
 	wf_own_kthread()->count.begins += is_withdrawn;
 	wf_self_leave(self);
 	return is_withdrawn;
@@ -226,8 +231,6 @@ static bool give_up(struct wf_shelf *s, int shell_class, struct weft_thread *t,
 	*out_is_withdrawn = t && wf_shelf_withdraw(s, t);
 	first = s->first;
 	s->is_called = false;
-	if (first && s == all)
-		wf_store_hint(&all->is_stuck, true);
 	if (first && s != all) {
 		/* Under both locks: one that looks for its thread here and then there finds it. */
 		wf_spin_lock(&all->lock);
@@ -426,16 +429,14 @@ static enum put put(struct wf_shelf *s, struct wf_shell *shell, const struct wef
 	enum put ret = PUT_DONE;
 
 	wf_spin_lock(&s->lock);
-	if (last && wf_load_seq_cst(&last->nr_cancelling))
-		ret = PUT_AGAIN;
-	else if (wf_load_seq_cst(&lx.main_has_ended))
+	if (wf_load_seq_cst(&lx.main_has_ended))
 		ret = PUT_CLOSED;
+	else if (last && wf_load_seq_cst(&last->nr_cancelling))
+		ret = PUT_AGAIN;
 	else if (s->nr >= most)
 		ret = PUT_FULL;
-	else {
-		wf_step();
+	else
 		wf_shelf_push(s, shell);
-	}
 	wf_spin_unlock(&s->lock);
 	return ret;
 }

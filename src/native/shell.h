@@ -10,8 +10,8 @@
  *
  * A thread that is queued behind a shell on its way is a promise. None is given where others are stuck, nor behind a shell that a
  * spawner is about to make: that one may have to do without, and wait for the thread that waits for what was promised. So it is an
- * arriving shell that finds no room for another one. It runs its own thread, which is promised nothing, and takes what is stuck: threads
- * that wait only for those that they have spawned all end.
+ * arriving shell that finds no room for another one. It runs its own thread, which is promised nothing of that class, and takes what is
+ * stuck: threads that wait only for those that they have spawned all end.
  *
  * Invariants: where a queue is not empty, one shell is called to it and has not arrived (is_called), or it is that of all workers, and
  * stuck: none rested and none could be made. The maker tries again until one is found (maker.h); where there is no maker yet, the
@@ -56,9 +56,9 @@ enum wf_shell_spawn {
 };
 enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_class, struct weft_thread *t,
 				   struct wf_shelf **out_shelf);
-/* t was queued at the shelf. True: it will not run. False: a shell has it. */
+/* That use of t was queued at the shelf. True: it will not run. False: a shell has it, or has had it. */
 bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf,
-		       struct weft_thread *t);
+		       struct weft_thread *t, uint32_t uses);
 
 /* The shell was made, which a spawner has called to the shelf. */
 void wf_shell_made(struct wf_thread *self, struct wf_shelf *shelf);

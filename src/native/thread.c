@@ -349,6 +349,7 @@ static WF_FACE_CODE int spawn(struct wf_thread *self, struct weft_thread *t,
 {
 	enum wf_shell_spawn how = WF_SPAWN_ALONE;
 	int shell_class = wf_make_class(o);
+	const uint32_t uses = t->uses;
 	struct wf_shelf *shelf;
 
 	/* A setting that may be refused is asked of a new thread. */
@@ -360,7 +361,7 @@ static WF_FACE_CODE int spawn(struct wf_thread *self, struct weft_thread *t,
 	if (how == WF_SPAWN_REFUSED)
 		return -EAGAIN;
 	if (how == WF_SPAWN_QUEUED && wf_make_maker(run) < 0)
-		return wf_shell_withdraw(self, shell_class, shelf, t) ? -EAGAIN : 0;
+		return wf_shell_withdraw(self, shell_class, shelf, t, uses) ? -EAGAIN : 0;
 	if (how == WF_SPAWN_QUEUED)
 		return 0;
 	if (how == WF_SPAWN_MAKE)

@@ -135,7 +135,7 @@ static bool spawn_one(struct weft_thread *t)
 	how = wf_shell_spawn(me(), 0, t, &shelf);
 	if (how == WF_SPAWN_QUEUED) {
 		wf_yield();
-		if (make_maker() || !wf_shell_withdraw(me(), 0, shelf, t))
+		if (make_maker() || !wf_shell_withdraw(me(), 0, shelf, t, t->uses))
 			return true;
 	}
 	if (how == WF_SPAWN_BEGINS)

@@ -4,6 +4,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -224,13 +225,18 @@ static void try_crowd(size_t room, bool is_last_first)
 	lift();
 }
 
-static void try_crowds(bool is_last_first)
+/* The library that pthread_exit() and pthread_cancel() load. */
+static void load_what_exits_need(void)
 {
 	weft_thread *t;
 
-	/* The library that pthread_exit() loads. */
 	CHECK_EQ(weft_thread_spawn(exits, NULL, &small, &t), 0);
 	CHECK_EQ(weft_thread_join(t, NULL, WEFT_NEVER), 0);
+}
+
+static void try_crowds(bool is_last_first)
+{
+	load_what_exits_need();
 	for (size_t room = 256 << 10; room < 4 << 20; room += 64 << 10)
 		try_crowd(room, is_last_first);
 }
@@ -352,5 +358,43 @@ TEST(pthreads_that_rest_give_way_to_those_of_another_size)
 	CHECK(fill_class(small_bytes) > 1000);
 	CHECK(fill_class(large_bytes) > nr_large / 2);
 	CHECK(fill_class(small_bytes) > 500);
+	lift();
+}
+
+static bool is_reached;
+
+/* Those that rest give way meanwhile. */
+static void *spawns_while_cancelled(void *arg)
+{
+	const struct weft_thread_opts opts = { sizeof(opts), .stack_bytes = 250 << 10 };
+	weft_thread *all[MOST];
+	int nr = 0;
+
+	pthread_cancel(pthread_self());
+	while (nr < MOST && weft_thread_spawn(waits, &let_go[0], &opts, &all[nr]) == 0)
+		nr++;
+	is_reached = true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	weft_event_set(&let_go[0]);
+	while (nr)
+		CHECK_EQ(weft_thread_join(all[--nr], NULL, WEFT_NEVER), 0);
+	return arg;
+}
+
+TEST(a_spawn_without_room_is_no_cancellation_point)
+{
+	pthread_t spawner;
+
+	if (is_native_run())
+		SKIP("libc's own limits");
+	sem_init(&begun, 0, 0);
+	load_what_exits_need();
+	limit_to(CLASS_ROOM_BYTES);
+	CHECK(fill_class(60 << 10) > 500);
+	weft_event_clear(&let_go[0]);
+	is_reached = false;
+	CHECK_EQ(pthread_create(&spawner, NULL, spawns_while_cancelled, NULL), 0);
+	pthread_join(spawner, NULL);
+	CHECK(is_reached);
 	lift();
 }
