@@ -125,8 +125,8 @@ struct wf_thread *wf_thread_new(void)
 
 void wf_thread_free(struct wf_thread *t)
 {
-	wf_store_release(&t->state, WF_FREE);
 	wf_spin_lock(&table.lock);
+	wf_store_release(&t->state, WF_FREE);
 	t->next = table.free;
 	table.free = t;
 	wf_spin_unlock(&table.lock);

@@ -18,6 +18,7 @@
 #define MOST 65536  /* room for the largest frame */
 #define CALLS                                                                                      \
 	256 /* what a handler is given for itself and for the functions of libc that it calls */
+#define LEAST 2048 /* that the kernel takes, however small its frame is */
 #define PAINT 0xa5
 #define ROUNDS 4
 
@@ -168,6 +169,8 @@ int main(void)
 	pthread_t receiver;
 
 	small = (size_t)sysconf(_SC_MINSIGSTKSZ) + CALLS;
+	if (small < LEAST)
+		small = LEAST;
 	area = mmap(NULL, BELOW + MOST, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(area != MAP_FAILED);
 	CHECK_SYS(pipe(fds));
