@@ -94,7 +94,7 @@ NOBODY(enum wf_shell_spawn wf_shell_spawn(struct wf_thread *self, int shell_clas
 NOBODY(bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t))
 NOBODY(bool wf_shell_withdraw(struct wf_thread *self, int shell_class, struct wf_shelf *shelf, struct weft_thread *t, uint32_t uses))
 NOBODY(void wf_shell_made(struct wf_thread *self, struct wf_shelf *shelf))
-NOBODY(void wf_shell_ended(const struct wf_shell *s))
+NOBODY(void wf_shell_ended(void))
 NOBODY(bool wf_shell_is_any_ending(void))
 NOBODY(bool wf_shell_end_others(struct wf_thread *self, int shell_class))
 NOBODY(bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf))

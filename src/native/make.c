@@ -205,8 +205,8 @@ WF_FACE_CODE int wf_make_called(int shell_class, struct wf_shelf *shelf, struct 
 
 WF_FACE_CODE void wf_make_end(struct wf_shell *s)
 {
-	if (wf_make_is_ours(s))
-		wf_shell_ended(s);
+	if (s->is_to_end && wf_make_is_ours(s))
+		wf_shell_ended();
 	put(s);
 }
 

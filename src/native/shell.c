@@ -284,10 +284,9 @@ bool wf_shell_is_any_ending(void)
 	return wf_load_acquire(&nr_ending);
 }
 
-void wf_shell_ended(const struct wf_shell *s)
+void wf_shell_ended(void)
 {
-	if (s->is_to_end)
-		(void)wf_fetch_sub(&nr_ending, 1u);
+	(void)wf_fetch_sub(&nr_ending, 1u);
 }
 
 bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf)

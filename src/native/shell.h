@@ -76,7 +76,8 @@ bool wf_shell_not_made(struct wf_thread *self, int shell_class, struct wf_shelf 
 bool wf_shell_end_others(struct wf_thread *self, int shell_class);
 
 bool wf_shell_is_any_ending(void);
-void wf_shell_ended(const struct wf_shell *s);
+/* One that was to end is about to be gone. */
+void wf_shell_ended(void);
 
 /* The maker's. True: something is stuck and no shell rests, and it makes one that is called to the shelf. */
 bool wf_shell_call_to_stuck(struct wf_thread *self, int shell_class, struct wf_shelf **out_shelf);
