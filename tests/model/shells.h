@@ -76,8 +76,8 @@ void wf_handle_put(const struct wf_thread *self, struct weft_thread *t)
 
 /* --- the cast --- */
 
-/* True: one is made, which is called there. It is parked until then. */
-static bool make(struct wf_shelf *shelf)
+/* True: one is made, which is called to the shelf, or is for given alone. It is parked until then. */
+static bool make(struct wf_shelf *shelf, struct weft_thread *given)
 {
 	struct wf_shell *s;
 
@@ -86,20 +86,7 @@ static bool make(struct wf_shelf *shelf)
 		return false;
 	s = &shells[nr_made++];
 	s->shelf = shelf;
-	model_expect(wf_unpark(s->core, WF_WAKE_EVENT), "it was made twice");
-	return true;
-}
-
-/* True: one is made for t alone. */
-static bool make_alone(struct weft_thread *t)
-{
-	struct wf_shell *s;
-
-	wf_yield();
-	if (nr_made == most_made || nr_made - nr_gone >= most_alive)
-		return false;
-	s = &shells[nr_made++];
-	s->given = t;
+	s->given = given;
 	model_expect(wf_unpark(s->core, WF_WAKE_EVENT), "it was made twice");
 	return true;
 }
@@ -140,9 +127,9 @@ static bool spawn_one(struct weft_thread *t)
 	}
 	if (how == WF_SPAWN_BEGINS)
 		return true;
-	if (how == WF_SPAWN_ALONE && make_alone(t))
+	if (how == WF_SPAWN_ALONE && make(NULL, t))
 		return true;
-	if (how == WF_SPAWN_MAKE && make(shelf)) {
+	if (how == WF_SPAWN_MAKE && make(shelf, NULL)) {
 		wf_shell_made(me(), shelf);
 		return true;
 	}
@@ -157,7 +144,7 @@ static bool serve(void)
 {
 	struct wf_shelf *shelf;
 
-	if (!wf_shell_call_to_stuck(me(), 0, &shelf) || make(shelf))
+	if (!wf_shell_call_to_stuck(me(), 0, &shelf) || make(shelf, NULL))
 		return true;
 	(void)wf_shell_not_made(me(), 0, shelf, NULL);
 	return false;
@@ -190,15 +177,11 @@ static void is_maker(void *arg)
 	}
 }
 
-static int nr_signals; /* that ended a rest */
-
 /* As next() of native/thread.c. */
 static void go_on(struct wf_shell *s, struct weft_thread **t, bool *out_wants)
 {
-	while (wf_shell_next(me(), s, t, out_wants) == WF_NEXT_AFTER_SIGNAL) {
-		nr_signals++;
+	while (wf_shell_next(me(), s, t, out_wants) == WF_NEXT_AFTER_SIGNAL)
 		sleep_undisturbed();
-	}
 }
 
 static void (*function)(struct weft_thread *t);
@@ -215,7 +198,7 @@ static void is_shell(void *arg)
 	if (!t)
 		go_on(s, &t, &wants);
 	while (t) {
-		if (wants && !make(s->shelf))
+		if (wants && !make(s->shelf, NULL))
 			(void)wf_shell_not_made(me(), 0, s->shelf, NULL);
 		wants = false;
 		runs[s - shells] = t;
@@ -304,7 +287,7 @@ static void begin_shells(uint32_t nr_workers, int nr, int most, void (*f)(struct
 		makers[i] = machine_thread(is_maker, NULL);
 		makers[i]->state = WF_PARKED;
 	}
-	nr_made = nr_joins = nr_begun = nr_ended = nr_refused = nr_signals = 0;
+	nr_made = nr_joins = nr_begun = nr_ended = nr_refused = 0;
 	is_over = false;
 	function = f;
 	for (int i = 0; i < MOST; i++) {
