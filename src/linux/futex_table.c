@@ -261,6 +261,26 @@ static WF_NOINLINE long first_wait(uint32_t *addr, uint32_t expected, uint32_t b
 	return lx_futex_wait_on(addr, expected, bitset, deadline);
 }
 
+/* The word was not what the caller expected, or cannot be read. Many contend for a lock that has changed hands meanwhile. */
+static long miss(struct lx_futex_bucket *b, bool is_lock, long ret)
+{
+	if (ret < 0)
+		return ret;
+	if (is_lock) {
+		wf_gather_missed(&b->gather);
+		wf_gather_join(&b->gather);
+	}
+	return -EAGAIN;
+}
+
+/* A hint, before the look that counts. */
+static bool is_free_again(const uint32_t *addr)
+{
+	uint32_t value;
+
+	return wf_arch_load32(addr, &value) == 0 && value != LOCK_CONTENDED;
+}
+
 long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_t deadline)
 {
 	struct lx_thread *self = lx_self();
@@ -278,6 +298,9 @@ long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_
 		enum wf_reason reason;
 		long ret;
 
+		/* The bucket of a contended lock has enough to do with those that wait: no need of it if it is free again. */
+		if (is_lock && is_free_again(addr))
+			return miss(b, true, 0);
 		wf_park_begin_before_lock(flags, WF_WAIT_FUTEX, (uint64_t)addr);
 		wf_spin_lock(&b->lock);
 		ret = wf_arch_load32(addr, &value);
@@ -287,15 +310,11 @@ long lx_futex_wait_on(uint32_t *addr, uint32_t expected, uint32_t bitset, int64_
 				self->futex.is_lock = true;
 				wf_gather_waits(&b->gather);
 			}
-		} else if (is_lock) {
-			wf_gather_missed(&b->gather);
 		}
 		wf_spin_unlock(&b->lock);
 		if (ret < 0 || value != expected) {
 			(void)wf_park_abort();
-			if (is_lock)
-				wf_gather_join(&b->gather);
-			return ret < 0 ? ret : -EAGAIN;
+			return miss(b, is_lock, ret);
 		}
 		reason = wf_park(deadline);
 		if (reason == WF_WAKE_EVENT || !lx_futex_withdraw(&self->futex))

@@ -16,7 +16,8 @@ void wf_gather_waits(struct wf_gather *g)
 void wf_gather_missed(struct wf_gather *g)
 {
 	if (wf_rt.nr_workers > 1)
-		wf_store_relaxed(&g->score, wf_habit_rise(WF_HABIT_BRIEF_LOCK, g->score, 1));
+		wf_store_relaxed(&g->score,
+				 wf_habit_rise(WF_HABIT_BRIEF_LOCK, wf_load_relaxed(&g->score), 1));
 }
 
 static void learn_from_wake(struct wf_gather *g)

@@ -15,7 +15,7 @@
 
 #include "sched/worker.h"
 
-/* One per lock, or per bucket of locks; everything under the caller's lock. Zeroed is valid. */
+/* One per lock, or per bucket of locks; all under the caller's lock, where nothing else is said. Zeroed is valid. */
 struct wf_gather {
 	struct wf_worker
 		*home;      /* where its contenders gather, as long as that worker runs a thread */
@@ -25,7 +25,7 @@ struct wf_gather {
 
 /* The running thread is put on the lock's wait list. */
 void wf_gather_waits(struct wf_gather *g);
-/* It was about to, but the lock has changed hands in that moment. */
+/* It was about to, but the lock has changed hands in that moment. Under no lock: a step that is lost is a hint less. */
 void wf_gather_missed(struct wf_gather *g);
 /* wf_unpark(t, WF_WAKE_EVENT) for the waiter t, which its lock's owner took from the wait list. */
 bool wf_gather_unpark(struct wf_gather *g, struct wf_thread *t);

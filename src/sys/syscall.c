@@ -142,10 +142,23 @@ void sys_relax(uint32_t round)
 	}
 }
 
+/* How many pauses lie between two looks of a waiter at most: the more of them look, the later the next holder gets the line. */
+#define BACKOFF_MAX 128
+
 void wf_spin_lock_slow(struct wf_spin *s)
 {
-	for (uint32_t round = 0; !wf_spin_trylock(s); round++)
-		sys_relax(round);
+	uint32_t round = 0, pauses = 1;
+
+	do {
+		if (round >= SPINS_BEFORE_YIELD) {
+			sys_relax(round++);
+			continue;
+		}
+		for (uint32_t i = 0; i < pauses; i++)
+			wf_cpu_pause();
+		round += pauses;
+		pauses = WF_MIN(2 * pauses, (uint32_t)BACKOFF_MAX);
+	} while (!wf_spin_trylock(s));
 }
 
 void wf_die(const char *what, const char *file, int line)
