@@ -23,7 +23,7 @@
 #define JOB_NS 5000
 #define SLEEP_US 1000
 
-/* What a thread works on, or two: the lines of a pair are nobody else's. */
+/* The place of one thread, or of a pair: nobody else touches its lines. */
 struct seat {
 	_Alignas(128) sem_t ask, answer;
 	pthread_mutex_t lock;
