@@ -49,7 +49,7 @@ bool lx_scope_ends_futex(const struct lx_thread *self)
 {
 	struct wf_scopes *sc = self->base.scopes;
 
-	return sc->in_wait ? wf_scope_error_of(sc, sc->top) != 0
+	return sc->in_wait ? wf_scope_error_of(sc, wf_scopes_top_of(sc)) != 0
 			   : wf_scopes_until_once(sc) <= sc->now();
 }
 

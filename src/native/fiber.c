@@ -329,12 +329,12 @@ WF_NOINLINE WF_FACE_CODE static void *go_watched(struct weft_fiber *self, struct
 /* The thread's own stack keeps its scopes in force, and so does a fiber that has resumed another one. */
 WF_NOINLINE WF_FACE_CODE static void switch_scopes(struct wf_fiber_home *home,
 						   struct weft_fiber *self, struct weft_fiber *to,
-						   bool begins)
+						   bool begins, uintptr_t sp)
 {
 	bool stays = self == &home->own || self->state == WF_FIBER_RESUMES;
 
 	wf_scopes_switch(stays ? NULL : &self->scopes,
-			 begins && to != &home->own ? &to->scopes : NULL);
+			 begins && to != &home->own ? &to->scopes : NULL, sp);
 }
 
 /* The states of both say already what will be. begins: to goes on for somebody, and not because one that it has resumed stops. */
@@ -342,7 +342,7 @@ WF_INLINE void *go(struct wf_fiber_home *home, struct weft_fiber *self, struct w
 		   void *value, bool begins)
 {
 	if (WF_UNLIKELY(home->scopes->top || to->scopes.top))
-		switch_scopes(home, self, to, begins);
+		switch_scopes(home, self, to, begins, (uintptr_t)__builtin_dwarf_cfa());
 	if (home->cxx) {
 		self->cxx = *home->cxx;
 		*home->cxx = to->cxx;
@@ -466,7 +466,7 @@ WF_FACE_CODE _Unwind_Reason_Code wf_arch_fiber_personality(int version, _Unwind_
 	if (actions & _UA_SEARCH_PHASE)
 		return _URC_FATAL_PHASE1_ERROR;
 	self->state = WF_FIBER_DONE;
-	switch_scopes(home, self, to, to->state == WF_FIBER_TRANSFERRED);
+	switch_scopes(home, self, to, to->state == WF_FIBER_TRANSFERRED, 0);
 	self->resumer = to->resuming = NULL;
 	to->state = WF_FIBER_RUNNING;
 	if (home->cxx)

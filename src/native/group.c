@@ -118,15 +118,15 @@ static WF_FACE_CODE void close_group(weft_group *user)
 static WF_FACE_CODE void join_ended(struct group *g, weft_thread *self)
 {
 	weft_thread *before = wf_exchange(&g->ended, self);
-	struct wf_scope *scopes;
+	weft_scope shield;
 
 	if (!before)
 		return;
 	/* No scope ends that, and none counts it for one of the waits that it ends once. */
-	scopes = wf_scopes_exchange(NULL);
+	weft_scope_shield(&shield, WEFT_NEVER, "join");
 	while (weft_thread_join(before, NULL, WEFT_NEVER) < 0)
 		;
-	(void)wf_scopes_exchange(scopes);
+	(void)weft_scope_close(&shield);
 }
 
 static WF_FACE_CODE void end(struct child *c, int result)
@@ -233,6 +233,8 @@ WF_FACE int weft_group_go(weft_group *user, weft_fn *fn, void *arg)
 	struct group *g;
 	int error;
 
+	if (is_first)
+		(void)wf_scopes_prune(sc, (uintptr_t)__builtin_dwarf_cfa(), NULL);
 	error = is_first ? open_group(sc, user) : 0;
 	if (error)
 		return error;

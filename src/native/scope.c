@@ -169,14 +169,14 @@ void wf_scopes_leave_all(const char *name)
 	sc->base_once = 0;
 }
 
-/* The fields that its check covers stay as they are. */
 void wf_scopes_renew(weft_scope *user, const char *name)
 {
 	struct wf_scope *s = (struct wf_scope *)user;
 
 	s->name = name;
 	s->ended_what = s->ended_nr = 0;
-	wf_store_relaxed(&s->state, 0u);
+	s->check = wf_scope_check_of(s);
+	wf_store_relaxed(&s->state, 0);
 }
 
 /* A canceller has told the thread since, as any other time. */
@@ -184,7 +184,7 @@ void wf_scopes_enter(weft_scope *user)
 {
 	struct wf_scopes *sc = &own;
 
-	sc->top = (struct wf_scope *)user;
+	sc->outermost = sc->top = (struct wf_scope *)user;
 	sc->until = sc->top->until;
 }
 
@@ -233,20 +233,12 @@ static inline WF_FACE_CODE bool is_doubtful(const struct wf_scopes *sc, const st
 	       (top != sc->base && top->check != wf_scope_check_of(top)) || (uintptr_t)top < sp;
 }
 
-static inline __attribute__((always_inline)) WF_FACE_CODE void open_scope(weft_scope *user,
-									  weft_time deadline,
-									  const char *name,
-									  uint32_t state)
+static inline __attribute__((always_inline)) WF_FACE_CODE void open_in(
+	struct wf_scopes *sc, struct wf_scope *top, struct wf_scope *s, weft_time deadline,
+	const char *name, uint16_t state)
 {
-	struct wf_scopes *sc = &own;
-	struct wf_scope *s = (struct wf_scope *)user, *top;
-	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	struct wf_scope **inner = wf_scopes_inner_of(sc, top);
 
-	if (WF_UNLIKELY(!sc->is_ready))
-		get_ready(sc);
-	top = sc->top;
-	if (top && WF_UNLIKELY(is_doubtful(sc, top, s, sp)))
-		top = prune(sc, sp, s);
 	s->deadline = deadline;
 	s->name = name;
 	s->outer = top;
@@ -254,36 +246,59 @@ static inline __attribute__((always_inline)) WF_FACE_CODE void open_scope(weft_s
 	s->owner = sc;
 	wf_store_relaxed(&s->state, state);
 	s->check = wf_scope_check_of(s);
+	*inner = s;
 	/* For a handler that interrupts us. Until `until` is stored, waits go by the outer scope. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	sc->top = s;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	sc->until = s->until;
+	/* The handler may have opened one in the same scope, before s was the top. */
+	*inner = s;
+}
+
+static WF_NOINLINE WF_FACE_CODE void open_rarely(struct wf_scope *s, weft_time deadline,
+						 const char *name, uint16_t state, uintptr_t sp)
+{
+	struct wf_scopes *sc = wf_scopes_self();
+
+	open_in(sc, prune(sc, sp, s), s, deadline, name, state);
+}
+
+static inline __attribute__((always_inline)) WF_FACE_CODE void open_scope(
+	struct wf_scope *s, weft_time deadline, const char *name, uint16_t state, uintptr_t sp)
+{
+	struct wf_scopes *sc = &own;
+	struct wf_scope *top = sc->top;
+
+	if (WF_UNLIKELY(!sc->is_ready || (top && is_doubtful(sc, top, s, sp))))
+		open_rarely(s, deadline, name, state, sp);
+	else
+		open_in(sc, top, s, deadline, name, state);
 }
 
 WF_FACE void weft_scope_open(weft_scope *s, weft_time deadline, const char *name)
 {
-	open_scope(s, deadline, name, 0);
+	open_scope((struct wf_scope *)s, deadline, name, 0, (uintptr_t)__builtin_dwarf_cfa());
 }
 
 WF_FACE void weft_scope_shield(weft_scope *s, weft_time deadline, const char *name)
 {
-	open_scope(s, deadline, name, WF_SCOPE_SHIELD);
+	open_scope((struct wf_scope *)s, deadline, name, WF_SCOPE_SHIELD,
+		   (uintptr_t)__builtin_dwarf_cfa());
 }
 
 /* All that takes more than one store: inner ones that were left open, groups, and a result that the close is to report. */
 static WF_NOINLINE WF_FACE_CODE int close_rarely(struct wf_scopes *sc, struct wf_scope *s)
 {
-	struct wf_scope *at = sc->top;
+	struct wf_scope *at = wf_scopes_top_of(sc);
 	uint32_t state = wf_load_relaxed(&s->state);
 
-	while (at && at != s && at != sc->base && at->owner == sc &&
-	       at->check == wf_scope_check_of(at))
-		at = at->outer;
+	while (at != s && at != sc->base)
+		at = wf_scopes_outer_of(sc, at);
 	if (at == s) {
 		if (state & WF_SCOPE_HAS_GROUPS)
 			check_groups(sc, s);
-		sc->top = s->outer;
-		sc->until = s->outer ? s->outer->until : WF_NEVER;
+		wf_scopes_set_top(sc, wf_scopes_outer_of(sc, s));
 		s->owner = NULL;
 	}
 	/* An end that a shield has kept out counts from now on. */
@@ -299,7 +314,8 @@ WF_FACE int weft_scope_close(weft_scope *user)
 	struct wf_scopes *sc = &own;
 	struct wf_scope *s = (struct wf_scope *)user, *outer = s->outer;
 
-	if (WF_UNLIKELY(sc->top != s || wf_load_relaxed(&s->state)))
+	if (WF_UNLIKELY(sc->top != s || wf_load_relaxed(&s->state) ||
+			(outer != sc->base && !wf_scope_is_sound(sc, outer))))
 		return close_rarely(sc, s);
 	sc->top = outer;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -330,6 +346,7 @@ WF_FACE int weft_scope_check(void)
 		if (now.tv_sec * WF_SEC + now.tv_nsec < sc->until)
 			return 0;
 	}
+	(void)wf_scopes_prune(sc, (uintptr_t)__builtin_dwarf_cfa(), NULL);
 	return wf_group_check(wf_face_enter(), sc, WF_SCOPE_BY_CHECK);
 }
 
@@ -343,52 +360,55 @@ __attribute__((constructor)) static void tell_misuse(void)
 	wf_misuse_scopes = wf_scopes_peek;
 }
 
-struct wf_scope *wf_scopes_exchange(struct wf_scope *top)
+static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chain)
 {
-	struct wf_scopes *sc = wf_scopes_self();
-	struct wf_scope *before = sc->top;
+	struct wf_scope *top = wf_scopes_top_of(sc), *first = NULL, *s = top;
 
-	sc->top = top;
-	sc->until = top ? top->until : WF_NEVER;
-	wf_store_relaxed(&sc->is_told, 1u);
-	return before;
+	while (s != chain->link && s != sc->base) {
+		first = s;
+		s = wf_scopes_outer_of(sc, s);
+	}
+	/* Else the fiber has closed what it was resumed in. */
+	if (s == chain->link)
+		wf_scopes_set_top(sc, s);
+	else
+		first = NULL;
+	*chain = (struct wf_scope_chain){ .top = first ? top : NULL, .first = first };
 }
 
-/* From a fiber's outermost on: what hung on before hangs on after. */
-static WF_FACE_CODE void hang_on(struct wf_scope *s, struct wf_scope *before,
-				 struct wf_scope *after)
+/* What hangs on `on`, which is another one than before, from outside in. */
+static WF_FACE_CODE void renew(struct wf_scopes *sc, struct wf_scope *s, struct wf_scope *on)
 {
-	int64_t until = WF_NEVER;
-
-	if (s->outer == before)
-		s->outer = after;
-	else
-		hang_on(s->outer, before, after);
+	if (s == on)
+		return;
+	renew(sc, wf_scopes_outer_of(sc, s), on);
+	s->until = s->deadline;
 	if (s->outer && !(wf_load_relaxed(&s->state) & WF_SCOPE_SHIELD))
-		until = s->outer->until;
-	s->until = WF_MIN(s->deadline, until);
+		s->until = WF_MIN(s->until, s->outer->until);
 	s->check = wf_scope_check_of(s);
 }
 
-void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered)
+static WF_FACE_CODE void enter(struct wf_scopes *sc, struct wf_scope_chain *chain, uintptr_t sp)
 {
-	struct wf_scope *top;
+	struct wf_scope *link = wf_scopes_prune(sc, sp, NULL), *first = chain->first;
 
-	if (left) {
-		top = wf_scopes_exchange(left->link);
-		left->top = top == left->link ? NULL : top;
-		if (!left->top)
-			left->link = NULL;
+	if (first && wf_scope_is_sound(sc, first)) {
+		*wf_scopes_inner_of(sc, link) = first;
+		first->outer = link;
+		first->check = wf_scope_check_of(first);
+		sc->top = chain->top;
+		renew(sc, wf_scopes_top_of(sc), link);
+		wf_scopes_set_top(sc, sc->top);
 	}
-	if (entered) {
-		top = own.top;
-		if (entered->top && entered->link != top)
-			hang_on(entered->top, entered->link, top);
-		if (entered->top)
-			(void)wf_scopes_exchange(entered->top);
-		entered->link = top;
-		entered->top = NULL;
-	}
+	*chain = (struct wf_scope_chain){ .link = link };
+}
+
+void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered, uintptr_t sp)
+{
+	if (left)
+		leave(&own, left);
+	if (entered)
+		enter(&own, entered, sp);
 }
 
 /* Natively a canceller only leaves word of it, and ThreadSanitizer keeps handlers back: so often is that looked for. */

@@ -18,20 +18,22 @@ WF_FACE_CODE struct wf_scopes *wf_scopes_self(void);
 /* The same, but maybe not ready for use yet: then there are none. */
 WF_FACE_CODE struct wf_scopes *wf_scopes_peek(void);
 
-/* Another chain is in force from now on. The innermost of the one that is left is returned; NULL: none. */
-WF_FACE_CODE struct wf_scope *wf_scopes_exchange(struct wf_scope *top);
-
 /*
  * Scopes that a fiber has opened, in force only while it runs; outside of them are those of whoever goes on with it, who is
  * another one each time. All zero: none.
  */
 struct wf_scope_chain {
-	struct wf_scope *top;  /* while it does not run: the innermost of its own, or NULL */
-	struct wf_scope *link; /* what its outermost hangs on, or hung on */
+	struct wf_scope *top,
+		*first; /* while it does not run: the innermost and the outermost of its own, or NULL */
+	struct wf_scope *link; /* while it runs: what its own hang on */
 };
 
-/* left: of a fiber that is left, or NULL; entered: of the one that goes on, or NULL where its scopes are in force. */
-WF_FACE_CODE void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered);
+/*
+ * left: of a fiber that is left, or NULL; entered: of the one that goes on, or NULL where its scopes are in force. sp: what lies
+ * below is the program's no more.
+ */
+WF_FACE_CODE void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered,
+				   uintptr_t sp);
 
 /*
  * Sleep on the word, as FUTEX_WAIT_BITSET does, and no longer than the caller's scopes allow, each time: -ETIMEDOUT,

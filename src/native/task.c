@@ -52,6 +52,10 @@ WF_FACE void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg)
 	wf_watched_release(t);
 	if (WF_LIKELY(d)) {
 		own->scope = d->scopes->top;
+		/* Whoever takes it over follows the chain, and what was left there may be overwritten before the join. */
+		if (WF_UNLIKELY(own->scope != d->scopes->base))
+			own->scope = wf_scopes_prune(d->scopes, (uintptr_t)__builtin_dwarf_cfa(),
+						     NULL);
 		own->place = wf_deque_bottom(&d->deque);
 		if (WF_LIKELY(wf_deque_push(&d->deque, t)) ||
 		    (wf_taskdeque_grow(d) && wf_deque_push(&d->deque, t))) {

@@ -205,13 +205,17 @@ void wf_group_open(struct wf_thread *self, struct wf_scopes *sc, struct wf_group
 		   int64_t deadline, const char *name, const void *user)
 {
 	uint64_t before = begin(self);
+	struct wf_scope *top = wf_scopes_top_of(sc);
 
+	/* Others follow the chain from here on, and take it as it is. */
+	for (struct wf_scope *s = top; s != sc->base;)
+		s = wf_scopes_outer_of(sc, s);
 	wf_spin_lock(&sc->lock);
 	wf_spin_lock(&g->lock);
 	g->scope = (struct wf_scope){
 		.deadline = deadline,
 		.name = name,
-		.outer = sc->top,
+		.outer = top,
 		.until = WF_MIN(deadline, sc->until),
 		.owner = sc,
 	};
@@ -223,8 +227,8 @@ void wf_group_open(struct wf_thread *self, struct wf_scopes *sc, struct wf_group
 	g->has_success = g->is_cancelled = false;
 	wf_spin_unlock(&g->lock);
 	wf_list_push_tail(&sc->groups, &g->link);
-	if (sc->top && sc->top != sc->base)
-		(void)wf_fetch_or(&sc->top->state, WF_SCOPE_HAS_GROUPS);
+	if (top != sc->base)
+		(void)wf_fetch_or(&top->state, WF_SCOPE_HAS_GROUPS);
 	wf_spin_unlock(&sc->lock);
 	end(self, before);
 }
@@ -269,7 +273,7 @@ bool wf_group_count_out(struct wf_thread *self, struct wf_group *g)
 	return is_last;
 }
 
-int wf_group_error(struct wf_thread *self, struct wf_scopes *sc, const struct wf_group *g)
+int wf_group_error(struct wf_thread *self, struct wf_scopes *sc, struct wf_group *g)
 {
 	int error;
 
@@ -476,10 +480,10 @@ const char *wf_group_lost(struct wf_thread *self, struct wf_scopes *sc)
 	wf_spin_lock(&sc->lock);
 	for (struct wf_list *l = sc->groups.next; l != &sc->groups && !name; l = l->next) {
 		const struct wf_group *g = container_of(l, struct wf_group, link);
-		const struct wf_scope *s = sc->top;
+		struct wf_scope *s = wf_scopes_top_of(sc);
 
 		while (s && s != g->scope.outer)
-			s = s->outer;
+			s = wf_scopes_outer_of(sc, s);
 		if (s != g->scope.outer)
 			name = g->scope.name ? g->scope.name : "";
 	}

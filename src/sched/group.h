@@ -53,7 +53,7 @@ bool wf_group_count_in(struct wf_thread *self, struct wf_group *g, uint32_t limi
 /* It could not be made after all. True: there are no others. */
 bool wf_group_count_out(struct wf_thread *self, struct wf_group *g);
 /* Is it over for its threads? 0; or -ECANCELED, -ETIMEDOUT. */
-int wf_group_error(struct wf_thread *self, struct wf_scopes *sc, const struct wf_group *g);
+int wf_group_error(struct wf_thread *self, struct wf_scopes *sc, struct wf_group *g);
 /* The same of the caller's scopes, which it tells the program; by: WF_SCOPE_BY_*. */
 int wf_group_check(struct wf_thread *self, struct wf_scopes *sc, uint32_t by);
 /* By that one: first and last thing of all. It has dropped its scopes when it leaves: top is NULL. */

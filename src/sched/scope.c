@@ -6,6 +6,8 @@
 #include "sched/runtime.h"
 #include "sched/tasks.h"
 
+#include <linux/futex.h>
+
 struct wf_scopes *wf_scopes_of_main;
 struct wf_tasks *wf_tasks_all;
 struct wf_fibers *wf_fibers_all;
@@ -62,25 +64,76 @@ static bool is_below(const struct wf_scopes *sc, uintptr_t sp, const struct wf_s
 	return sp - sc->stack_low < bytes && (uintptr_t)s - sc->stack_low < sp - sc->stack_low;
 }
 
+/* A futex that does not wait. Where it cannot be one there is no scope, either. */
+static bool is_word(const uint32_t *word)
+{
+	const struct __kernel_timespec none = { 0 };
+	long ret = sys6(__NR_futex, word, FUTEX_WAIT_PRIVATE, 0, &none, NULL, 0);
+
+	return ret != -EFAULT && ret != -EINVAL;
+}
+
+/* Of one that was overwritten in part, what it says lies in it may lie nowhere. */
+static bool is_there(const struct wf_scope *s)
+{
+	return is_word((const uint32_t *)s) && is_word((const uint32_t *)(s + 1) - 1);
+}
+
+static WF_NOINLINE struct wf_scope *find_from_outside(struct wf_scopes *sc)
+{
+	struct wf_scope *s = sc->base;
+
+	while (s != sc->top) {
+		struct wf_scope *inner = *wf_scopes_inner_of(sc, s);
+
+		if (!is_there(inner) || !wf_scope_is_sound(sc, inner) || inner->outer != s)
+			break;
+		s = inner;
+	}
+	return s;
+}
+
+void wf_scopes_set_top(struct wf_scopes *sc, struct wf_scope *s)
+{
+	sc->top = s;
+	sc->until = s ? s->until : WF_NEVER;
+	wf_store_relaxed(&sc->is_told, 1u);
+}
+
+struct wf_scope *wf_scopes_top_of(struct wf_scopes *sc)
+{
+	if (sc->top != sc->base && !wf_scope_is_sound(sc, sc->top))
+		wf_scopes_set_top(sc, find_from_outside(sc));
+	return sc->top;
+}
+
+struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, struct wf_scope *s)
+{
+	struct wf_scope *outer = s->outer;
+
+	if (WF_LIKELY(s->owner != sc || outer == sc->base || wf_scope_is_sound(sc, outer)))
+		return outer;
+	outer = find_from_outside(sc);
+	/* Only what the check covers is written to: what was left without our notice may lie where a frame of ours does. */
+	s->outer = outer;
+	s->check = wf_scope_check_of(s);
+	return outer;
+}
+
 struct wf_scope *wf_scopes_prune(struct wf_scopes *sc, uintptr_t sp, const struct wf_scope *fresh)
 {
-	struct wf_scope *s = sc->top;
+	struct wf_scope *s = wf_scopes_top_of(sc);
 
-	while (s && s != sc->base) {
-		bool is_sound = s->owner == sc && s->check == wf_scope_check_of(s);
-
-		if (is_sound && !is_below(sc, sp, s) && !(fresh && overlap(s, fresh)))
+	while (s != sc->base) {
+		if (!is_below(sc, sp, s) && !(fresh && overlap(s, fresh)))
 			break;
 		/* A group hangs on it: whoever opens or closes the next says so. */
-		if (is_sound && !fresh && wf_load_relaxed(&s->state) & WF_SCOPE_HAS_GROUPS)
+		if (!fresh && wf_load_relaxed(&s->state) & WF_SCOPE_HAS_GROUPS)
 			break;
-		s = is_sound ? s->outer : sc->base;
+		s = wf_scopes_outer_of(sc, s);
 	}
-	if (s != sc->top) {
-		sc->top = s;
-		sc->until = s ? s->until : WF_NEVER;
-		wf_store_relaxed(&sc->is_told, 1u);
-	}
+	if (s != sc->top)
+		wf_scopes_set_top(sc, s);
 	return s;
 }
 
@@ -91,9 +144,9 @@ static bool is_cancelled(const struct wf_scope *s)
 }
 
 /* The next one outwards that reaches in, or NULL. */
-static struct wf_scope *next_of(const struct wf_scope *s)
+static struct wf_scope *next_of(struct wf_scopes *sc, struct wf_scope *s)
 {
-	return wf_load_relaxed(&s->state) & WF_SCOPE_SHIELD ? NULL : s->outer;
+	return wf_load_relaxed(&s->state) & WF_SCOPE_SHIELD ? NULL : wf_scopes_outer_of(sc, s);
 }
 
 static bool is_late(const struct wf_scope *s, int64_t *now, const struct wf_scopes *sc)
@@ -105,12 +158,12 @@ static bool is_late(const struct wf_scope *s, int64_t *now, const struct wf_scop
 	return s->deadline <= *now;
 }
 
-int wf_scope_error_of(const struct wf_scopes *sc, const struct wf_scope *s)
+int wf_scope_error_of(struct wf_scopes *sc, struct wf_scope *s)
 {
 	int64_t now = 0;
 	int error = 0;
 
-	for (; s; s = next_of(s)) {
+	for (; s; s = next_of(sc, s)) {
 		if (is_cancelled(s))
 			return -ECANCELED;
 		if (!error && is_late(s, &now, sc))
@@ -119,10 +172,12 @@ int wf_scope_error_of(const struct wf_scopes *sc, const struct wf_scope *s)
 	return error;
 }
 
-static bool has_cancelled(const struct wf_scope *s)
+static bool has_cancelled(struct wf_scopes *sc)
 {
+	struct wf_scope *s = wf_scopes_top_of(sc);
+
 	while (s && !is_cancelled(s))
-		s = next_of(s);
+		s = next_of(sc, s);
 	return s;
 }
 
@@ -130,14 +185,30 @@ static bool was_told(struct wf_scopes *sc)
 {
 	if (!wf_load_seq_cst(&sc->is_told))
 		return false;
-	if (has_cancelled(sc->top))
+	if (has_cancelled(sc))
 		return true;
 	/* Before the next look: pairs with the canceller's mark, which comes before its exchange. */
 	wf_store_seq_cst(&sc->is_told, 0u);
-	if (!has_cancelled(sc->top))
+	if (!has_cancelled(sc))
 		return false;
 	wf_store_relaxed(&sc->is_told, 1u);
 	return true;
+}
+
+/* The earliest deadline may be that of one that was left, and is not there any more. */
+static bool is_past(struct wf_scopes *sc)
+{
+	int64_t now, until = WF_NEVER;
+
+	if (sc->until == WF_NEVER)
+		return false;
+	now = sc->now();
+	if (sc->until > now)
+		return false;
+	for (struct wf_scope *s = wf_scopes_top_of(sc); s; s = next_of(sc, s))
+		until = WF_MIN(until, s->deadline);
+	sc->until = until;
+	return until <= now;
 }
 
 bool wf_scopes_are_over(struct wf_scopes *sc)
@@ -147,13 +218,12 @@ bool wf_scopes_are_over(struct wf_scopes *sc)
 	if (was_told(sc))
 		return true;
 	/* While the timer is armed for that moment or an earlier one, it has not come. */
-	return sc->until != WF_NEVER && wf_load_seq_cst(&sc->armed) > sc->until &&
-	       sc->until <= sc->now();
+	return wf_load_seq_cst(&sc->armed) > sc->until && is_past(sc);
 }
 
 static void note_end(struct wf_scope *s, uint32_t nr, uint64_t what)
 {
-	wf_store_relaxed(&s->ended_nr, nr);
+	wf_store_relaxed(&s->ended_nr, (uint16_t)nr);
 	wf_store_relaxed(&s->ended_what, what);
 	(void)wf_fetch_or(&s->state, WF_SCOPE_HAS_ENDED);
 }
@@ -164,7 +234,7 @@ int wf_scopes_end(struct wf_scopes *sc, uint32_t nr, uint64_t what)
 	bool any_cancelled = false;
 	int64_t now = 0;
 
-	for (struct wf_scope *s = sc->top; s; s = next_of(s)) {
+	for (struct wf_scope *s = wf_scopes_top_of(sc); s; s = next_of(sc, s)) {
 		bool cancelled = is_cancelled(s);
 
 		any_cancelled |= cancelled;
@@ -197,7 +267,7 @@ int64_t wf_scopes_until_once(struct wf_scopes *sc)
 {
 	int64_t until = WF_NEVER;
 
-	for (struct wf_scope *s = sc->top; s; s = next_of(s)) {
+	for (struct wf_scope *s = wf_scopes_top_of(sc); s; s = next_of(sc, s)) {
 		if (is_used(sc, s))
 			continue;
 		if (is_cancelled(s))
@@ -212,13 +282,13 @@ bool wf_scopes_end_once(struct wf_scopes *sc, uint32_t nr, uint64_t what)
 	struct wf_scope *outermost = NULL;
 	int64_t now = 0;
 
-	for (struct wf_scope *s = sc->top; s; s = next_of(s))
+	for (struct wf_scope *s = wf_scopes_top_of(sc); s; s = next_of(sc, s))
 		if (!is_used(sc, s) && (is_cancelled(s) || is_late(s, &now, sc)))
 			outermost = s;
 	if (!outermost)
 		return false;
 	note_end(outermost, nr, what);
-	for (struct wf_scope *s = sc->top; s; s = next_of(s))
+	for (struct wf_scope *s = wf_scopes_top_of(sc); s; s = next_of(sc, s))
 		if (is_cancelled(s) || is_late(s, &now, sc))
 			use(sc, s);
 	return true;
@@ -244,8 +314,11 @@ bool wf_scopes_begin_wait(struct wf_scopes *sc, int64_t *out_until)
 	}
 	if (until == WF_NEVER || wf_load_seq_cst(&sc->armed) <= until)
 		return false;
-	if (until <= sc->now())
-		return true;
+	if (until <= sc->now()) {
+		if (sc->in_once || is_past(sc))
+			return true;
+		until = sc->until;
+	}
 	*out_until = until;
 	return false;
 }

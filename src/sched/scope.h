@@ -45,16 +45,18 @@ struct wf_scope {
 	struct wf_scope *outer;  /* (c) the one around it, also around a shield; NULL: none */
 	int64_t until;           /* (c) the earliest deadline from here to the next shield */
 	struct wf_scopes *owner; /* (c) of a group: who has opened that; NULL: closed */
-	uint32_t state;          /* (a) WF_SCOPE_* */
-	uint32_t ended_nr;       /* (a) system call that it has ended last, or WF_SCOPE_BY_* */
-	uint64_t ended_what;     /* (a) its first argument */
-	uint64_t check;          /* (o) of the fields above, and of where it lies */
+	uint32_t check;          /* (o) of the fields above, and of where it lies */
+	uint16_t state;          /* (a) WF_SCOPE_* */
+	uint16_t ended_nr;       /* (a) system call that it has ended last, or WF_SCOPE_BY_* */
+	struct wf_scope *
+		inner; /* (o) what the owner has opened in it last: one of the chain, unless this is the top */
+	uint64_t ended_what; /* (a) first argument of that call */
 };
 
 /* Instead of the number of a system call. */
-#define WF_SCOPE_BY_CHECK 0x10000u
-#define WF_SCOPE_BY_GROUP 0x10001u /* weft_group_wait(), weft_group_go() */
-#define WF_SCOPE_BY_WAIT 0x10002u  /* another function of libweft */
+#define WF_SCOPE_BY_CHECK 0xff00u
+#define WF_SCOPE_BY_GROUP 0xff01u /* weft_group_wait(), weft_group_go() */
+#define WF_SCOPE_BY_WAIT 0xff02u  /* another function of libweft */
 
 /* Of one thread; in its TLS block, so that a thread has it before it is one of weft's. */
 struct wf_scopes {
@@ -66,7 +68,9 @@ struct wf_scopes {
 	struct wf_thread *thread; /* (p) NULL: a kernel thread that is not weft's */
 	int64_t (*now)(void);     /* (p) the clock */
 	struct wf_scope *base;    /* (c) of the group that has made the thread, or NULL */
-	bool is_ready;            /* (o) the thread's first scope or group was seen to */
+	struct wf_scope *
+		outermost; /* (o) of those that it has opened itself: one of the chain, unless base is the top */
+	bool is_ready; /* (o) the thread's first scope or group was seen to */
 	bool is_probing; /* (o) it makes the futex wait that tells where those are that can be ended once */
 	bool in_once; /* (o) it waits in one of these */
 	bool in_wait; /* (o) it waits on wait_word */
@@ -94,20 +98,45 @@ void wf_scopes_adopt(struct wf_scopes *sc, struct wf_thread *thread);
 /* In a fork child: the thread is a plain one, and nobody of its groups is there. */
 void wf_scopes_forget(struct wf_scopes *sc);
 
-WF_INLINE uint64_t wf_scope_check_of(const struct wf_scope *s)
+/* In few instructions: each open makes one and looks at another one. */
+WF_INLINE uint32_t wf_scope_check_of(const struct wf_scope *s)
 {
-	return 0x5c09e15ca11ab1e5ull ^ (uintptr_t)s ^ (uintptr_t)s->outer << 1 ^
-	       (uintptr_t)s->owner << 2 ^ (uint64_t)s->until << 3;
+	uint64_t all = 0x5c09e15cu + (uintptr_t)s + (uintptr_t)s->outer * 2;
+
+	all += (uintptr_t)s->owner * 4;
+	all += (uint64_t)s->until * 8;
+	all ^= (uint64_t)s->deadline + (uintptr_t)s->name;
+	return (uint32_t)(all ^ all >> 32);
+}
+
+WF_INLINE bool wf_scope_is_sound(const struct wf_scopes *sc, const struct wf_scope *s)
+{
+	return s->owner == sc && s->check == wf_scope_check_of(s);
+}
+
+/* Where it is stored what lies in s, which is one of the chain of sc. */
+WF_INLINE struct wf_scope **wf_scopes_inner_of(struct wf_scopes *sc, struct wf_scope *s)
+{
+	return s == sc->base ? &sc->outermost : &s->inner;
 }
 
 /*
- * The innermost scope that is still there: one whose memory lies below sp, which lives on the thread's stack, was left by
- * longjmp(), and so was one where something else lies by now, or fresh, which is about to be opened. They are taken off.
+ * Where something else lies by now than a scope, longjmp() has left it. Nothing is believed of what lies there: the scopes in it
+ * are found from inside out, those around it from outside in, and are joined. These two hand out what is sound.
+ */
+struct wf_scope *wf_scopes_top_of(struct wf_scopes *sc);
+/* s: one of those that the caller, whose scopes sc are, has opened, or of its groups, or around these. NULL: none is. */
+struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, struct wf_scope *s);
+/* s, which is sound, or NULL, is the innermost from now on. */
+void wf_scopes_set_top(struct wf_scopes *sc, struct wf_scope *s);
+/*
+ * The innermost scope that is still there: besides those above, one whose memory lies below sp, which lives on the thread's
+ * stack, was left, and so was one that lies where fresh does, which is about to be opened. They are taken off.
  */
 struct wf_scope *wf_scopes_prune(struct wf_scopes *sc, uintptr_t sp, const struct wf_scope *fresh);
 
 /* Of the chain that begins at s, asked by the thread of sc: 0, or -ECANCELED, -ETIMEDOUT. */
-int wf_scope_error_of(const struct wf_scopes *sc, const struct wf_scope *s);
+int wf_scope_error_of(struct wf_scopes *sc, struct wf_scope *s);
 /* The chain of the thread itself, in a few loads as long as nothing is over. */
 bool wf_scopes_are_over(struct wf_scopes *sc);
 /*

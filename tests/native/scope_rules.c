@@ -296,6 +296,15 @@ TEST(a_sleep_to_a_moment_that_is_past_needs_no_wait)
 	CHECK_EQ(weft_scope_close(&s), 0);
 }
 
+/* Further down than a call of libc's reaches. */
+static __attribute__((noinline)) void leave_two_far_down(void)
+{
+	char room[1 << 16];
+
+	__asm__ volatile("" : : "r"(room) : "memory");
+	leave_two();
+}
+
 TEST(a_scope_that_was_left_by_longjmp_ends_no_wait)
 {
 	const struct timespec ms = { 0, 1000000 };
@@ -304,7 +313,7 @@ TEST(a_scope_that_was_left_by_longjmp_ends_no_wait)
 	IF_REACHED();
 	weft_scope_open(&outer, WEFT_NEVER, "outer");
 	if (!setjmp(jump))
-		leave_two();
+		leave_two_far_down();
 	CHECK_EQ(nanosleep(&ms, NULL), 0);
 	CHECK_EQ(weft_scope_close(&outer), 0);
 }

@@ -123,7 +123,6 @@ TEST(a_scope_that_was_overwritten_is_not_followed)
 {
 	build();
 	s.name = (const char *)1;
-	s.check ^= 1;
 	CHECK(!strstr(draw(), "scope"));
 	CHECK(strstr(said, "group g"));
 }
@@ -137,6 +136,7 @@ TEST(a_name_is_cut_and_cleaned)
 	name[1] = '\n';
 	name[sizeof(name) - 1] = '\0';
 	s.name = name;
+	s.check = wf_scope_check_of(&s);
 	CHECK(strstr(draw(), "    scope x?xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"));
 }
 
