@@ -116,7 +116,7 @@ class Screen:
 class Page:
     """weft top on a terminal of its own, below a shell-like parent."""
 
-    def __init__(self, *args, rows=24, columns=80, cwd=None, stdin=True, **changes):
+    def __init__(self, *args, rows=24, columns=80, cwd=None, stdin=True, ignored=(), **changes):
         self.ours, theirs = pty.openpty()
         self.screen = Screen(rows, columns)
         self.size(rows, columns, tell=False)
@@ -125,6 +125,8 @@ class Page:
         def own_terminal():
             os.setsid()
             fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+            for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # nohup ignores one, a shell's `&` the others
+                signal.signal(sig, signal.SIG_IGN if sig in ignored else signal.SIG_DFL)
 
         self.process = subprocess.Popen(
             [WEFT, "top", *map(str, args)], stdin=theirs if stdin else subprocess.DEVNULL, stdout=theirs,
@@ -360,6 +362,18 @@ class PageTest(unittest.TestCase):
                 p.process.send_signal(sig)
             self.assertEqual(p.end(), -sig)
             self.assert_left(p)
+
+    def test_signals_that_were_ignored_stay_so(self):
+        v = self.victim()
+        ignored = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+        p = self.page("-d", "0.1", v.pid, ignored=ignored)
+        p.until(["TID"])
+        for sig in ignored:
+            p.process.send_signal(sig)
+        p.press("g", "LONGEST")
+        p.process.send_signal(signal.SIGTERM)
+        self.assertEqual(p.end(), -signal.SIGTERM)
+        self.assert_left(p)
 
     def test_a_stop_gives_the_terminal_back(self):
         v = self.victim()
