@@ -375,6 +375,45 @@ class PageTest(unittest.TestCase):
         self.assertEqual(p.end(), -signal.SIGTERM)
         self.assert_left(p)
 
+    def with_signal(self, pid, sig, at):
+        """That comes right behind a change of the terminal's mode."""
+        return self.page("-d", "0.1", pid, LD_PRELOAD=os.environ["RAISES_LIBRARY"], RAISES=str(int(sig)), AT=str(at),
+                         ASAN_OPTIONS="verify_asan_link_order=0")
+
+    def test_a_signal_while_the_page_begins_leaves_the_terminal_as_it_was(self):
+        p = self.with_signal(self.victim().pid, signal.SIGTERM, 0)
+        self.assertEqual(p.end(), -signal.SIGTERM)
+        self.assert_left(p)
+
+    def test_a_stop_while_the_page_ends_does_not_bring_it_back(self):
+        v = self.victim()
+        for sig in signal.SIGCONT, signal.SIGTSTP:
+            p = self.with_signal(v.pid, sig, 1)
+            p.until(["ticks"])
+            p.press("q")
+            self.assertEqual(p.end(), 0)
+            self.assert_left(p)
+
+    def test_a_terminal_that_takes_nothing_keeps_nobody_from_ending(self):
+        v = self.victim()
+        p = self.page("-d", "0.1", v.pid)
+        p.until(["ticks"])
+        p.press("\x13")  # ^S
+        p.process.send_signal(signal.SIGCONT)
+        end = time.monotonic() + LIMIT_S
+        while not self.waits_in_handler(p.process.pid, signal.SIGCONT):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        p.process.send_signal(signal.SIGTERM)
+        self.assertEqual(p.end(), -signal.SIGTERM)
+        self.assertEqual(termios.tcgetattr(p.theirs), p.before)
+
+    @staticmethod
+    def waits_in_handler(pid, sig):
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            status = dict(line.split(":\t", 1) for line in f if ":\t" in line)
+        return status["State"].startswith("S") and int(status["SigBlk"], 16) >> (sig - 1) & 1
+
     def test_a_stop_gives_the_terminal_back(self):
         v = self.victim()
         p = self.page("-d", "0.1", v.pid)

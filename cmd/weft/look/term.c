@@ -52,9 +52,9 @@ static void enter(void)
 	now.c_iflag &= ~(tcflag_t)ICRNL;
 	now.c_cc[VMIN] = 1;
 	now.c_cc[VTIME] = 0;
+	is_inside = 1; /* already: a signal may end us between these lines */
 	(void)tcsetattr(mode_fd, TCSANOW, &now);
 	(void)!write(OUT, enter_text, sizeof(enter_text) - 1);
-	is_inside = 1;
 	has_changed = 1;
 	errno = saved;
 }
@@ -80,16 +80,21 @@ static void on_end(int sig)
 	raise_plainly(sig);
 }
 
+/* Behind wf_term_close() there is nothing to come back to. */
 static void on_stop(int sig)
 {
+	const bool was_inside = is_inside;
+
 	leave();
 	raise_plainly(sig);
-	enter();
+	if (was_inside)
+		enter();
 }
 
 static void on_continue(int sig)
 {
-	enter();
+	if (is_inside)
+		enter();
 }
 
 static void on_resize(int sig)
@@ -97,14 +102,25 @@ static void on_resize(int sig)
 	has_changed = 1;
 }
 
-static void handle(int sig, void (*handler)(int))
+static void handle(int sig, void (*handler)(int), const sigset_t *mask)
 {
-	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK }, old;
+	struct sigaction action = { .sa_handler = handler,
+				    .sa_mask = *mask,
+				    .sa_flags = SA_ONSTACK },
+			 old;
 
-	sigfillset(&action.sa_mask);
 	/* A signal that we were told to ignore (nohup) stays ignored. */
 	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(sig, &action, NULL);
+}
+
+/* Those that we come back from. */
+static void take_stops(sigset_t *out)
+{
+	sigemptyset(out);
+	sigaddset(out, SIGWINCH);
+	sigaddset(out, SIGCONT);
+	sigaddset(out, SIGTSTP);
 }
 
 static void handle_signals(void)
@@ -113,13 +129,17 @@ static void handle_signals(void)
 				    SIGXCPU, SIGUSR1, SIGUSR2, SIGSEGV, SIGBUS,  SIGFPE,
 				    SIGILL,  SIGABRT, SIGTRAP, SIGSYS };
 	const stack_t stack = { .ss_sp = alternate_stack, .ss_size = sizeof(alternate_stack) };
+	sigset_t all, stops;
 
+	sigfillset(&all);
+	take_stops(&stops);
 	(void)sigaltstack(&stack, NULL);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		handle(ends[i], on_end);
-	handle(SIGTSTP, on_stop);
-	handle(SIGCONT, on_continue);
-	handle(SIGWINCH, on_resize);
+		handle(ends[i], on_end, &all);
+	/* enter() waits for as long as the terminal takes nothing: that must not keep us from ending, either. */
+	handle(SIGTSTP, on_stop, &stops);
+	handle(SIGCONT, on_continue, &stops);
+	handle(SIGWINCH, on_resize, &stops);
 }
 
 static bool says_utf8(void)
@@ -194,7 +214,13 @@ bool wf_term_open(struct wf_term *t)
 
 void wf_term_close(struct wf_term *t)
 {
+	sigset_t set, before_it;
+
+	/* A stop in the middle would come back to the page. */
+	take_stops(&set);
+	sigprocmask(SIG_BLOCK, &set, &before_it);
 	leave();
+	sigprocmask(SIG_SETMASK, &before_it, NULL);
 	forget(t);
 	free(t->out);
 	if (t->is_own_in && t->in >= 0)
@@ -227,10 +253,7 @@ static int wait_for_bytes(struct wf_term *t, int timeout_ms)
 	ssize_t n = 0;
 	int ret = -1;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGWINCH);
-	sigaddset(&set, SIGCONT);
-	sigaddset(&set, SIGTSTP);
+	take_stops(&set);
 	sigprocmask(SIG_BLOCK, &set, &let_in);
 	if (!has_changed)
 		ret = ppoll(&p, 1, timeout_ms < 0 ? NULL : &limit, &let_in);
