@@ -54,7 +54,9 @@ extern struct engine {
 	const struct model *model;
 	bool is_running; /* the code under test runs; else setup() or check() */
 	struct cpu cpus[MAX_CPUS];
+	struct cpu *self; /* number cur */
 	int nr_cpus, cur, budget, nr_pending, nr_stacks, steps, turn;
+	int next_choice; /* the step of the path's next one; 0: there is none */
 	uint64_t writes, spun_at;
 	int64_t now;
 	void *main_sp;
@@ -78,12 +80,12 @@ extern struct engine {
 
 WF_INLINE struct cpu *engine_cpu(void)
 {
-	return &engine.cpus[engine.cur];
+	return engine.self;
 }
 
 /* model.c. One of n; 0 is what costs nothing. */
 int engine_choose(int n);
-void engine_end_at_limit(void);
+__attribute__((noreturn, cold)) void engine_end_at_limit(void);
 
 /* A step for the log; too many are an end. */
 WF_INLINE void engine_step(const char *func, const char *op)
@@ -99,7 +101,11 @@ WF_INLINE void engine_step(const char *func, const char *op)
 
 void engine_point_with_choice(void);
 
-/* A step at which another CPU may go on, and the running one's interrupt come. */
+/*
+ * A step at which another CPU may go on, and the running one's interrupt come. Where the path leads on beyond it, and here
+ * to nobody else, who could have gone on was seen when it was found: the executions of a search have most of their steps
+ * in common.
+ */
 WF_INLINE void engine_point(const char *func, const char *op)
 {
 	const struct cpu *c = engine_cpu();
@@ -107,8 +113,8 @@ WF_INLINE void engine_point(const char *func, const char *op)
 	if (!engine.is_running)
 		return;
 	engine_step(func, op);
-	if (c->state == CPU_RUNS && !c->is_interrupted && engine.budget <= 0 &&
-	    engine.turn < MAX_TURN)
+	if (c->state == CPU_RUNS && !c->is_interrupted && engine.turn < MAX_TURN &&
+	    (engine.budget <= 0 || engine.steps < engine.next_choice))
 		engine.turn++;
 	else
 		engine_point_with_choice();

@@ -93,7 +93,7 @@ bool model_is_mutated(const char *func, const char *op)
  * The running CPU is about to use a word: what others have in their buffers for it may have arrived before, or
  * not. That it could arrive at other moments makes no difference to anybody.
  */
-static void meet_stores_of_others(struct cpu *self, const void *at)
+static __attribute__((noinline)) void meet_stores_of_others(struct cpu *self, const void *at)
 {
 	for (int i = 0; engine.nr_pending && i < engine.nr_cpus; i++) {
 		struct cpu *c = &engine.cpus[i];
@@ -111,7 +111,7 @@ static void meet_stores_of_others(struct cpu *self, const void *at)
 	}
 }
 
-static void meet_stores(const void *at)
+WF_INLINE void meet_stores(const void *at)
 {
 	struct cpu *self = engine_cpu();
 
@@ -120,7 +120,7 @@ static void meet_stores(const void *at)
 }
 
 /* Its moment makes no difference: no choice. In executions at random all are made. */
-static bool is_private(const char *func, const char *op, const void *at)
+WF_INLINE bool is_private(const char *func, const char *op, const void *at)
 {
 	if (!engine.is_running || engine.is_random || engine_word_is_shared(at))
 		return false;

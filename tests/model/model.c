@@ -104,6 +104,12 @@ void model_expect(bool holds, const char *what)
 
 /* --- choosing --- */
 
+static void at_depth(int depth)
+{
+	engine.depth = depth;
+	engine.next_choice = depth < engine.length ? engine.path[depth].step : 0;
+}
+
 static uint64_t next_random(void)
 {
 	engine.rng = engine.rng * 6364136223846793005ull + 1442695040888963407ull;
@@ -135,7 +141,8 @@ int engine_choose(int n)
 		fail("the model is not deterministic");
 		end_execution();
 	}
-	return engine.path[engine.depth++].chosen;
+	at_depth(engine.depth + 1);
+	return engine.path[engine.depth - 1].chosen;
 }
 
 /* Go to the next unvisited path; false when all were visited. */
@@ -243,10 +250,7 @@ static int pick_cpu(void)
 	}
 }
 
-/*
- * The path leads on beyond this step, and here to nobody else: who could have gone on was seen when it was found, and the
- * executions of a search have most of their steps in common.
- */
+/* The path leads on, and here to nobody else; engine_point() knows of the steps before its next choice. */
 static bool stays_by_path(void)
 {
 	if (engine.depth == engine.length || engine.turn >= MAX_TURN || engine.is_random ||
@@ -256,7 +260,7 @@ static bool stays_by_path(void)
 		return true;
 	if (engine.path[engine.depth].chosen)
 		return false;
-	engine.depth++;
+	at_depth(engine.depth + 1);
 	return true;
 }
 
@@ -276,6 +280,7 @@ static void let_others_run(void)
 	engine.turn = next == engine.cur && engine.turn < MAX_TURN ? engine.turn + 1 : 0;
 	if (next != engine.cur) {
 		engine.cur = next;
+		engine.self = &engine.cpus[next];
 		model_gs = engine.cpus[next].gs;
 		model_arch_switch(&self->sp, engine.cpus[next].sp);
 	}
@@ -306,6 +311,7 @@ void engine_end_at_limit(void)
 {
 	fail("it does not end");
 	end_execution();
+	__builtin_unreachable();
 }
 
 void engine_point_with_choice(void)
@@ -365,11 +371,11 @@ bool model_wait(bool (*is_ready)(void *), void *arg, int64_t until)
 }
 
 /* A spinning CPU goes on when somebody wrote, or when nobody else can. */
-void model_pause(const char *func)
+void model_pause(void)
 {
 	struct cpu *c = engine_cpu();
 
-	if (!engine.is_running || !strcmp(func, "search")) /* a delay, which means nothing here */
+	if (!engine.is_running)
 		return;
 	c->state = CPU_SPINS;
 	c->seen_writes = engine.writes;
@@ -414,8 +420,10 @@ void model_sys_reset(void);
 
 static void run_once(void)
 {
-	engine.nr_cpus = engine.nr_stacks = engine.depth = engine.nr_pending = engine.steps =
-		engine.turn = engine.cur = 0;
+	engine.nr_cpus = engine.nr_stacks = engine.nr_pending = engine.steps = engine.turn =
+		engine.cur = 0;
+	engine.self = engine.cpus;
+	at_depth(0);
 	engine.budget = engine.is_random ? 1 : engine.model->bound;
 	engine.writes = 1;
 	engine.spun_at = 0;
@@ -426,6 +434,7 @@ static void run_once(void)
 	engine.model->setup();
 	engine.result.executions++;
 	engine.cur = engine_choose(engine.nr_cpus);
+	engine.self = &engine.cpus[engine.cur];
 	model_gs = engine.cpus[engine.cur].gs;
 	engine.is_running = true;
 	model_arch_switch(&engine.main_sp, engine.cpus[engine.cur].sp);

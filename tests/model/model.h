@@ -66,7 +66,7 @@ void model_close_interrupts(int cpu);
 /* Every CPU's stores become visible. */
 void model_membarrier(void);
 void model_fence(const char *func);
-void model_pause(const char *func);
+void model_pause(void);
 /* Does the model that is explored leave op out of func? For machines that have something to be left out. */
 bool model_is_mutated(const char *func, const char *op);
 

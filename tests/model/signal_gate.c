@@ -441,7 +441,7 @@ void signal_step(void)
 void signal_spin(const int *flag, int n)
 {
 	while (__atomic_load_n(flag, __ATOMIC_RELAXED) != n)
-		model_pause(__func__);
+		model_pause();
 }
 
 long signal_send(struct lx_thread *t, int sig)
