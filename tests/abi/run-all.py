@@ -2,17 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile and run every ABI program without a build system.
 
-    run-all.py BUILD [--sources DIR] [--weft PATH] [--workers 1,2,4] [--times N] [--only WORD]...
+    run-all.py BUILD [--sources DIR] [--weft PATH] [--workers 1,2,4] [--times N] [--jobs N] [--only WORD]...
 
 BUILD is a directory for the programs; it is made when missing and only what is out of date is
 compiled, with gcc and g++ of this machine. Used by `make distros` inside a chroot and by
 `make soak`. Needs Python, gcc and g++, nothing else. Output is TAP, as in run.py.
+
+Several programs run at a time (--jobs), each under a process of its own that judges and ends what the
+program leaves behind. A program's lines come together, when it is done.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+import tempfile
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,6 +32,9 @@ LINK = {
     "lib_syscalls_execstack.c": ["-Wl,-z,execstack"],
     "lib_syscalls_textrel.c": ["-Wl,-z,notext"],
 }  # the same in meson.build
+
+# They measure time, or take processors from all others: alone, after the rest.
+ALONE = ["fifo_yield", "prompt", "sched_realtime", "spin_pages", "timer_fast"]
 
 
 def command_for(source, target):
@@ -78,6 +87,54 @@ def build(build_dir, source_dir, only):
     return programs, broken
 
 
+class Lines:
+    """Has what a Tap would print."""
+
+    def __init__(self):
+        self.lines = []
+
+    def line(self, is_ok, text, problems=()):
+        self.lines.append((is_ok, text, list(problems)))
+
+
+def start(program, test):
+    """A process that tests the program: its ID, and the file that it writes the lines to."""
+    out = tempfile.TemporaryFile("w+")
+    pid = os.fork()
+    if pid:
+        return pid, out
+    try:
+        run.become_subreaper()
+        found = Lines()
+        test(found, program)
+        json.dump(found.lines, out)
+        out.flush()
+    except BaseException:  # also an interrupt from the terminal: nothing of this process goes on in the other's code
+        traceback.print_exc()
+    finally:
+        os._exit(0)  # whoever reads the lines sees whether they are there
+
+
+def run_all(tap, programs, test, nr_lines, jobs):
+    """Test programs, so many at a time, in their order; all have nr_lines lines."""
+    waiting, running = list(programs), {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            program = waiting.pop(0)
+            pid, out = start(program, test)
+            running[pid] = program, out
+        pid, _ = os.wait()
+        if pid not in running:
+            continue  # somebody's orphan, where this is process 1
+        program, out = running.pop(pid)
+        with out:
+            out.seek(0)
+            text = out.read()
+        name = os.path.basename(program)
+        for line in json.loads(text) if text else [(False, "%s is tested" % name, [])] * nr_lines:
+            tap.line(*line)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Compile and run all ABI programs.")
     parser.add_argument("build")
@@ -85,17 +142,24 @@ def main():
                         help="directory of the programs; default: this one")
     parser.add_argument("--only", action="append", default=[], metavar="WORD",
                         help="only programs with WORD in their name; may be repeated")
+    parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1, metavar="N",
+                        help="so many programs at a time; default: one more than there are processors")
     run.add_common_arguments(parser)
     args = parser.parse_args()
     build_dir = os.path.abspath(args.build)
     programs, broken = build(build_dir, os.path.abspath(args.sources), args.only)
-    run.become_subreaper()  # only now: the compilers' children are not ours to judge
     weft = os.path.abspath(args.weft) if args.weft else None
-    tap = run.Tap(len(broken) + len(programs) * (1 + len(args.workers)))
+    nr_lines = 1 + len(args.workers)
+    tap = run.Tap(len(broken) + len(programs) * nr_lines)
     for name, error in broken:
         tap.line(False, "%s compiles" % name, error.splitlines())
-    for program in programs:
-        run.test_program(tap, program, weft, args.workers, args.times, args.seed, args.timeout)
+
+    def test(lines, program):
+        run.test_program(lines, program, weft, args.workers, args.times, args.seed, args.timeout)
+
+    alone = [program for program in programs if os.path.basename(program) in ALONE]
+    run_all(tap, [program for program in programs if program not in alone], test, nr_lines, args.jobs)
+    run_all(tap, alone, test, nr_lines, 1)
     return 1 if tap.failed else 0
 
 
