@@ -8,9 +8,9 @@ N := 20
 MESON_ARGS :=
 MUTANTS :=
 
-# The whole of the fast suites takes minutes; the multiplier is for loaded machines. One more at a time than there are
+# The whole of the fast suites takes minutes; the multiplier is for loaded machines. Two more at a time than there are
 # processors, since most of what the longest ones do is waiting.
-TEST_JOBS := $(shell expr $$(nproc) + 1)
+TEST_JOBS := $(shell expr $$(nproc) + 2)
 TEST_ARGS := --print-errorlogs --timeout-multiplier 4 --num-processes $(TEST_JOBS)
 # Whatever still runs then is named and killed, with everything that the tests left behind.
 TEST_LIMIT_S := 1500
