@@ -186,17 +186,37 @@ void wf_group_cancel_scope(struct wf_thread *self, struct wf_scope *s)
 	end(self, before);
 }
 
+static bool is_in_cancelled(const struct wf_scope *s)
+{
+	uint32_t state = 0;
+
+	for (; s && !(state & WF_SCOPE_SHIELD); s = s->outer) {
+		state = wf_load_seq_cst(&s->state);
+		if (state & WF_SCOPE_CANCELLED)
+			return true;
+	}
+	return false;
+}
+
 void wf_group_cancel(struct wf_thread *self, struct wf_group *g, const void *user)
 {
 	uint64_t before = begin(self);
-	bool is_open;
+	bool tells = false;
 
 	wf_spin_lock(&g->lock);
-	is_open = g->user == user;
-	if (is_open)
+	if (g->user == user) {
 		(void)wf_fetch_or(&g->scope.state, WF_SCOPE_CANCELLED);
+		/*
+		 * Natively each scope that is over ends all waits below it, each time, and whoever has cancelled one around the
+		 * group tells all in it: a thousand groups, one in the other, would each do so again. Attached, some waits end
+		 * once for each scope.
+		 */
+		tells = self || !is_in_cancelled(g->scope.outer);
+		if (!tells)
+			wake(self, g, 0);
+	}
 	wf_spin_unlock(&g->lock);
-	if (is_open)
+	if (tells)
 		tell_below(self, among_threads_of(self, g), &g->scope);
 	end(self, before);
 }
