@@ -122,7 +122,8 @@ WF_INLINE struct wf_scope **wf_scopes_inner_of(struct wf_scopes *sc, struct wf_s
 
 /*
  * Where something else lies by now than a scope, longjmp() has left it. Nothing is believed of what lies there: the scopes in it
- * are found from inside out, those around it from outside in, and are joined. These two hand out what is sound.
+ * are found from inside out, those around it from outside in, and are joined. One that lies between two such is lost. These two
+ * hand out what is sound.
  */
 struct wf_scope *wf_scopes_top_of(struct wf_scopes *sc);
 /* s: one of those that the caller, whose scopes sc are, has opened, or of its groups, or around these. NULL: none is. */
