@@ -32,7 +32,7 @@ typedef struct weft_scope {
 /*
  * Open s around what the thread does from here on. deadline: WEFT_NEVER for one that only ends by
  * weft_scope_cancel(). name: NULL, or what reports call it. One that was left by longjmp() is closed at the next
- * open, check or wait of its thread that finds it below the stack pointer, or overwritten; those around it stay.
+ * open or wait of its thread that finds it below the stack pointer, or overwritten; those around it stay.
  *
  * Where:   any thread, also in signal handlers, but for the first scope of a thread. Never waits; the first one of
  *          a program that has made no thread starts the runtime.

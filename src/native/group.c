@@ -118,15 +118,15 @@ static WF_FACE_CODE void close_group(weft_group *user)
 static WF_FACE_CODE void join_ended(struct group *g, weft_thread *self)
 {
 	weft_thread *before = wf_exchange(&g->ended, self);
-	weft_scope shield;
+	struct wf_scope *scopes;
 
 	if (!before)
 		return;
 	/* No scope ends that, and none counts it for one of the waits that it ends once. */
-	weft_scope_shield(&shield, WEFT_NEVER, "join");
+	scopes = wf_scopes_exchange(NULL);
 	while (weft_thread_join(before, NULL, WEFT_NEVER) < 0)
 		;
-	(void)weft_scope_close(&shield);
+	(void)wf_scopes_exchange(scopes);
 }
 
 static WF_FACE_CODE void end(struct child *c, int result)

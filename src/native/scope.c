@@ -165,6 +165,7 @@ void wf_scopes_leave_all(const char *name)
 		wf_misuse("thread '%s' ends, and nobody has waited for its group '%s'", name,
 			  group);
 	sc->top = sc->base = NULL;
+	sc->nr_open = 0;
 	sc->until = WF_NEVER;
 	sc->base_once = 0;
 }
@@ -176,7 +177,7 @@ void wf_scopes_renew(weft_scope *user, const char *name)
 	s->name = name;
 	s->ended_what = s->ended_nr = 0;
 	s->check = wf_scope_check_of(s);
-	wf_store_relaxed(&s->state, 0);
+	wf_store_relaxed(&s->state, 0u);
 }
 
 /* A canceller has told the thread since, as any other time. */
@@ -184,7 +185,8 @@ void wf_scopes_enter(weft_scope *user)
 {
 	struct wf_scopes *sc = &own;
 
-	sc->outermost = sc->top = (struct wf_scope *)user;
+	sc->noted[0] = sc->top = (struct wf_scope *)user;
+	sc->nr_open = 1;
 	sc->until = sc->top->until;
 }
 
@@ -227,17 +229,26 @@ static WF_NOINLINE WF_FACE_CODE struct wf_scope *prune(struct wf_scopes *sc, uin
 static inline WF_FACE_CODE bool is_doubtful(const struct wf_scopes *sc, const struct wf_scope *top,
 					    const struct wf_scope *fresh, uintptr_t sp)
 {
+	const uint32_t nr = WF_MIN(sc->nr_open, (uint32_t)WF_SCOPES_NOTED);
+
+	if (nr == WF_SCOPES_NOTED)
+		return true;
+	/* Of one that was left, with others in it. */
+	for (uint32_t i = 0; i < nr; i++)
+		if ((uintptr_t)sc->noted[i] - (uintptr_t)fresh + sizeof(*fresh) - 1 <
+		    2 * sizeof(*fresh) - 1)
+			return true;
 	/* The usual one lies above the new one, and that above the stack pointer; others are looked at closely. */
 	return (uintptr_t)top - (uintptr_t)fresh < sizeof(*top) ||
 	       (uintptr_t)top <= (uintptr_t)fresh ||
-	       (top != sc->base && top->check != wf_scope_check_of(top)) || (uintptr_t)top < sp;
+	       (top != sc->base && !wf_scope_is_sound(sc, top)) || (uintptr_t)top < sp;
 }
 
 static inline __attribute__((always_inline)) WF_FACE_CODE void open_in(
 	struct wf_scopes *sc, struct wf_scope *top, struct wf_scope *s, weft_time deadline,
-	const char *name, uint16_t state)
+	const char *name, uint32_t state)
 {
-	struct wf_scope **inner = wf_scopes_inner_of(sc, top);
+	const uint32_t nr = sc->nr_open;
 
 	s->deadline = deadline;
 	s->name = name;
@@ -246,18 +257,21 @@ static inline __attribute__((always_inline)) WF_FACE_CODE void open_in(
 	s->owner = sc;
 	wf_store_relaxed(&s->state, state);
 	s->check = wf_scope_check_of(s);
-	*inner = s;
+	if (WF_LIKELY(nr < WF_SCOPES_NOTED))
+		sc->noted[nr] = s;
 	/* For a handler that interrupts us. Until `until` is stored, waits go by the outer scope. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	sc->top = s;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	sc->until = s->until;
-	/* The handler may have opened one in the same scope, before s was the top. */
-	*inner = s;
+	sc->nr_open = nr + 1;
+	/* The handler may have noted one of its own there. */
+	if (WF_LIKELY(nr < WF_SCOPES_NOTED))
+		sc->noted[nr] = s;
 }
 
 static WF_NOINLINE WF_FACE_CODE void open_rarely(struct wf_scope *s, weft_time deadline,
-						 const char *name, uint16_t state, uintptr_t sp)
+						 const char *name, uint32_t state, uintptr_t sp)
 {
 	struct wf_scopes *sc = wf_scopes_self();
 
@@ -265,7 +279,7 @@ static WF_NOINLINE WF_FACE_CODE void open_rarely(struct wf_scope *s, weft_time d
 }
 
 static inline __attribute__((always_inline)) WF_FACE_CODE void open_scope(
-	struct wf_scope *s, weft_time deadline, const char *name, uint16_t state, uintptr_t sp)
+	struct wf_scope *s, weft_time deadline, const char *name, uint32_t state, uintptr_t sp)
 {
 	struct wf_scopes *sc = &own;
 	struct wf_scope *top = sc->top;
@@ -293,12 +307,12 @@ static WF_NOINLINE WF_FACE_CODE int close_rarely(struct wf_scopes *sc, struct wf
 	struct wf_scope *at = wf_scopes_top_of(sc);
 	uint32_t state = wf_load_relaxed(&s->state);
 
-	while (at != s && at != sc->base)
+	while (at && at != s && at != sc->base)
 		at = wf_scopes_outer_of(sc, at);
 	if (at == s) {
 		if (state & WF_SCOPE_HAS_GROUPS)
 			check_groups(sc, s);
-		wf_scopes_set_top(sc, wf_scopes_outer_of(sc, s));
+		wf_scopes_cut(sc, wf_scopes_outer_of(sc, s));
 		s->owner = NULL;
 	}
 	/* An end that a shield has kept out counts from now on. */
@@ -313,13 +327,15 @@ WF_FACE int weft_scope_close(weft_scope *user)
 {
 	struct wf_scopes *sc = &own;
 	struct wf_scope *s = (struct wf_scope *)user, *outer = s->outer;
+	const uint32_t nr = sc->nr_open;
 
 	if (WF_UNLIKELY(sc->top != s || wf_load_relaxed(&s->state) ||
-			(outer != sc->base && !wf_scope_is_sound(sc, outer))))
+			(outer && outer != sc->base && !wf_scope_is_sound(sc, outer))))
 		return close_rarely(sc, s);
 	sc->top = outer;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	sc->until = outer ? outer->until : WF_NEVER;
+	sc->nr_open = nr - 1;
 	s->owner = NULL;
 	return 0;
 }
@@ -337,7 +353,7 @@ WF_FACE int weft_scope_check(void)
 	struct wf_scopes *sc = &own;
 	struct timespec now;
 
-	if (!sc->top)
+	if (!wf_scopes_top_of(sc))
 		return 0;
 	if (!wf_load_relaxed(&sc->is_told)) {
 		if (sc->until == WF_NEVER)
@@ -346,7 +362,6 @@ WF_FACE int weft_scope_check(void)
 		if (now.tv_sec * WF_SEC + now.tv_nsec < sc->until)
 			return 0;
 	}
-	(void)wf_scopes_prune(sc, (uintptr_t)__builtin_dwarf_cfa(), NULL);
 	return wf_group_check(wf_face_enter(), sc, WF_SCOPE_BY_CHECK);
 }
 
@@ -360,47 +375,82 @@ __attribute__((constructor)) static void tell_misuse(void)
 	wf_misuse_scopes = wf_scopes_peek;
 }
 
-static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chain)
+struct wf_scope *wf_scopes_exchange(struct wf_scope *top)
 {
-	struct wf_scope *top = wf_scopes_top_of(sc), *first = NULL, *s = top;
+	struct wf_scopes *sc = wf_scopes_self();
+	struct wf_scope *before = wf_scopes_top_of(sc);
 
-	while (s != chain->link && s != sc->base) {
-		first = s;
-		s = wf_scopes_outer_of(sc, s);
-	}
-	/* Else the fiber has closed what it was resumed in. */
-	if (s == chain->link)
-		wf_scopes_set_top(sc, s);
-	else
-		first = NULL;
-	*chain = (struct wf_scope_chain){ .top = first ? top : NULL, .first = first };
+	wf_scopes_set_top(sc, top, sc->nr_open);
+	return before;
 }
 
-/* What hangs on `on`, which is another one than before, from outside in. */
-static WF_FACE_CODE void renew(struct wf_scopes *sc, struct wf_scope *s, struct wf_scope *on)
+/* The fiber's own, which are those that were opened since it came, hang one on the other behind that without the notes. */
+static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chain)
 {
-	if (s == on)
-		return;
-	renew(sc, wf_scopes_outer_of(sc, s), on);
+	struct wf_scope *s = wf_scopes_top_of(sc), *top = NULL, *outer;
+
+	while (s && s != sc->base && s != chain->link &&
+	       wf_scopes_place_of(sc, s) >= WF_MIN(chain->nr_around, (uint32_t)WF_SCOPES_NOTED)) {
+		top = top ? top : s;
+		outer = wf_scopes_outer_of(sc, s);
+		s->outer = outer;
+		s->check = wf_scope_check_of(s);
+		s = outer;
+	}
+	wf_scopes_cut(sc, s);
+	*chain = (struct wf_scope_chain){ .top = top, .link = top ? s : NULL };
+}
+
+/* From the outermost one of the chain to s: on, and one in the other. */
+static WF_FACE_CODE void hang(struct wf_scopes *sc, struct wf_scope *s,
+			      const struct wf_scope *outermost, struct wf_scope *on)
+{
+	if (s == outermost)
+		s->outer = on;
+	else
+		hang(sc, s->outer, outermost, on);
 	s->until = s->deadline;
 	if (s->outer && !(wf_load_relaxed(&s->state) & WF_SCOPE_SHIELD))
 		s->until = WF_MIN(s->until, s->outer->until);
 	s->check = wf_scope_check_of(s);
+	sc->nr_open++;
+	if (sc->nr_open <= WF_SCOPES_NOTED)
+		sc->noted[sc->nr_open - 1] = s;
+}
+
+/* What was opened anew where one of the chain lies was left by the fiber, and so was what lies around that. */
+static WF_FACE_CODE bool is_own(const struct wf_scopes *sc, const struct wf_scope *s,
+				const struct wf_scope *link)
+{
+	return s && s != link && s != sc->base && wf_scope_is_sound(sc, s) &&
+	       wf_scopes_place_of(sc, s) == WF_MIN(sc->nr_open, (uint32_t)WF_SCOPES_NOTED);
+}
+
+/* Groups that a fiber has opened lie in other scopes than before, and nobody has told their threads of these. */
+static WF_FACE_CODE void tell_groups(struct wf_scopes *sc, const struct wf_scope *s)
+{
+	struct wf_thread *self;
+
+	if (wf_list_is_empty(&sc->groups))
+		return;
+	self = wf_face_enter();
+	wf_group_tell(self, sc, s);
+	wf_face_leave(self);
 }
 
 static WF_FACE_CODE void enter(struct wf_scopes *sc, struct wf_scope_chain *chain, uintptr_t sp)
 {
-	struct wf_scope *link = wf_scopes_prune(sc, sp, NULL), *first = chain->first;
+	struct wf_scope *on = wf_scopes_prune(sc, sp, NULL), *outermost = NULL;
+	const uint32_t nr_around = sc->nr_open;
 
-	if (first && wf_scope_is_sound(sc, first)) {
-		*wf_scopes_inner_of(sc, link) = first;
-		first->outer = link;
-		first->check = wf_scope_check_of(first);
-		sc->top = chain->top;
-		renew(sc, wf_scopes_top_of(sc), link);
-		wf_scopes_set_top(sc, sc->top);
+	for (struct wf_scope *s = chain->top; is_own(sc, s, chain->link); s = s->outer)
+		outermost = s;
+	if (outermost) {
+		hang(sc, chain->top, outermost, on);
+		wf_scopes_set_top(sc, chain->top, sc->nr_open);
+		tell_groups(sc, outermost);
 	}
-	*chain = (struct wf_scope_chain){ .link = link };
+	*chain = (struct wf_scope_chain){ .link = on, .nr_around = nr_around };
 }
 
 void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered, uintptr_t sp)
@@ -424,13 +474,13 @@ int wf_scopes_futex_wait(uint32_t *word, uint32_t expected, int64_t until)
 	int64_t most = until;
 	int ret;
 
-	if (looks)
-		most = WF_MIN(WF_MIN(until, sc->until), weft_now() + NATIVE_LOOK_NS);
 	if (is_native) {
 		ret = wf_group_check(NULL, sc, WF_SCOPE_BY_WAIT);
 		if (ret)
 			return ret;
 	}
+	if (looks)
+		most = WF_MIN(WF_MIN(until, sc->until), weft_now() + NATIVE_LOOK_NS);
 	ts = (struct timespec){ most / WF_SEC, most % WF_SEC };
 	sc->wait_word = word;
 	ret = (int)syscall(__NR_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,

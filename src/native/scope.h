@@ -18,14 +18,17 @@ WF_FACE_CODE struct wf_scopes *wf_scopes_self(void);
 /* The same, but maybe not ready for use yet: then there are none. */
 WF_FACE_CODE struct wf_scopes *wf_scopes_peek(void);
 
+/* Another chain is in force from now on. The innermost of the one that is left is returned; NULL: none. */
+WF_FACE_CODE struct wf_scope *wf_scopes_exchange(struct wf_scope *top);
+
 /*
  * Scopes that a fiber has opened, in force only while it runs; outside of them are those of whoever goes on with it, who is
  * another one each time. All zero: none.
  */
 struct wf_scope_chain {
-	struct wf_scope *top,
-		*first; /* while it does not run: the innermost and the outermost of its own, or NULL */
-	struct wf_scope *link; /* while it runs: what its own hang on */
+	struct wf_scope *top;  /* while it does not run: the innermost of its own, or NULL */
+	struct wf_scope *link; /* what its outermost hangs on, or hung on */
+	uint32_t nr_around;    /* while it runs: how many of the thread's scopes are not its own */
 };
 
 /*

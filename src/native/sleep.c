@@ -24,16 +24,17 @@ static WF_FACE_CODE struct timespec in_parts(weft_time t)
 /* Natively: nobody but us knows of scopes. pthread_cancel() ends it, as it would clock_nanosleep(). */
 static WF_FACE_CODE int sleep_natively(weft_time when)
 {
-	const struct wf_scope *top = wf_scopes_self()->top;
-	uint32_t never = 0, *bell = wf_thread_bell(top);
+	const struct wf_scopes *sc = wf_scopes_self();
+	uint32_t never = 0, *bell;
 	const int kept = errno;
 	struct timespec until;
 	weft_time now;
 	int error, type;
 
 	while ((error = weft_scope_check()) == 0 && (now = weft_now()) < when) {
-		until = in_parts(!top || bell ? when
-					      : WF_MIN(WF_MIN(when, top->until), now + LOOK_NS));
+		bell = wf_thread_bell(sc->top);
+		until = in_parts(!sc->top || bell ? when
+						  : WF_MIN(WF_MIN(when, sc->until), now + LOOK_NS));
 		(void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 		(void)syscall(__NR_futex, bell ? bell : &never,
 			      FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until, NULL,

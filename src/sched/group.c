@@ -198,6 +198,17 @@ static bool is_in_cancelled(const struct wf_scope *s)
 	return false;
 }
 
+void wf_group_tell(struct wf_thread *self, struct wf_scopes *sc, const struct wf_scope *s)
+{
+	uint64_t before;
+
+	if (!wf_scopes_are_over(sc))
+		return;
+	before = begin(self);
+	tell_below(self, among_groups_of(sc), s);
+	end(self, before);
+}
+
 void wf_group_cancel(struct wf_thread *self, struct wf_group *g, const void *user)
 {
 	uint64_t before = begin(self);
@@ -227,9 +238,7 @@ void wf_group_open(struct wf_thread *self, struct wf_scopes *sc, struct wf_group
 	uint64_t before = begin(self);
 	struct wf_scope *top = wf_scopes_top_of(sc);
 
-	/* Others follow the chain from here on, and take it as it is. */
-	for (struct wf_scope *s = top; s != sc->base;)
-		s = wf_scopes_outer_of(sc, s);
+	wf_scopes_renew_until(sc);
 	wf_spin_lock(&sc->lock);
 	wf_spin_lock(&g->lock);
 	g->scope = (struct wf_scope){
@@ -247,7 +256,7 @@ void wf_group_open(struct wf_thread *self, struct wf_scopes *sc, struct wf_group
 	g->has_success = g->is_cancelled = false;
 	wf_spin_unlock(&g->lock);
 	wf_list_push_tail(&sc->groups, &g->link);
-	if (top != sc->base)
+	if (top && top != sc->base)
 		(void)wf_fetch_or(&top->state, WF_SCOPE_HAS_GROUPS);
 	wf_spin_unlock(&sc->lock);
 	end(self, before);
@@ -319,6 +328,7 @@ void wf_group_join(struct wf_thread *self, struct wf_scopes *sc, struct wf_group
 
 	sc->group = g;
 	sc->base = sc->top = &g->scope;
+	sc->nr_open = 0;
 	sc->until = g->scope.until;
 	wf_spin_lock(&g->lock);
 	wf_list_push_tail(&g->members, &sc->link);
@@ -351,6 +361,7 @@ void wf_group_help(struct wf_thread *self, struct wf_scopes *sc, struct wf_scope
 	wf_spin_lock(&forker->lock);
 	sc->helps = forker;
 	sc->base = sc->top = s;
+	sc->nr_open = 0;
 	sc->until = s->until;
 	wf_list_push_tail(&forker->helpers, &sc->link);
 	/* As in wf_group_join(). */
@@ -372,6 +383,7 @@ void wf_group_help_no_more(struct wf_thread *self, struct wf_scopes *sc)
 	sc->helps = NULL;
 	wf_spin_unlock(&forker->lock);
 	sc->base = sc->top = NULL;
+	sc->nr_open = 0;
 	sc->until = WF_NEVER;
 	wf_store_relaxed(&sc->is_told, 1u);
 	end(self, before);

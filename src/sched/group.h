@@ -80,6 +80,8 @@ extern int64_t wf_group_look_ns;
 
 /* A scope is over from now on; s is open, and so is the group of user, or nothing happens. */
 void wf_group_cancel_scope(struct wf_thread *self, struct wf_scope *s);
+/* s, of the caller's, lies in other scopes than before: if one of them is over, the threads of groups in s are told. */
+void wf_group_tell(struct wf_thread *self, struct wf_scopes *sc, const struct wf_scope *s);
 void wf_group_cancel(struct wf_thread *self, struct wf_group *g, const void *user);
 
 /* The name of a group that lies in s, or with s NULL of any; NULL: there is none. */

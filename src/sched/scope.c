@@ -6,8 +6,6 @@
 #include "sched/runtime.h"
 #include "sched/tasks.h"
 
-#include <linux/futex.h>
-
 struct wf_scopes *wf_scopes_of_main;
 struct wf_tasks *wf_tasks_all;
 struct wf_fibers *wf_fibers_all;
@@ -64,68 +62,99 @@ static bool is_below(const struct wf_scopes *sc, uintptr_t sp, const struct wf_s
 	return sp - sc->stack_low < bytes && (uintptr_t)s - sc->stack_low < sp - sc->stack_low;
 }
 
-/* A futex that does not wait. Where it cannot be one there is no scope, either. */
-static bool is_word(const uint32_t *word)
-{
-	const struct __kernel_timespec none = { 0 };
-	long ret = sys6(__NR_futex, word, FUTEX_WAIT_PRIVATE, 0, &none, NULL, 0);
-
-	return ret != -EFAULT && ret != -EINVAL;
-}
-
-/* Of one that was overwritten in part, what it says lies in it may lie nowhere. */
+/* Where a scope was there may be no memory by now. The kernel says so of a mask that it cannot read. */
 static bool is_there(const struct wf_scope *s)
 {
-	return is_word((const uint32_t *)s) && is_word((const uint32_t *)(s + 1) - 1);
+	const long no_way = -1;
+
+	return sys4(__NR_rt_sigprocmask, no_way, s, NULL, 8) != -EFAULT &&
+	       sys4(__NR_rt_sigprocmask, no_way, &s->check, NULL, 8) != -EFAULT;
 }
 
-static WF_NOINLINE struct wf_scope *find_from_outside(struct wf_scopes *sc)
+static struct wf_scope *find(const struct wf_scopes *sc, uint32_t nr)
 {
-	struct wf_scope *s = sc->base;
-
-	while (s != sc->top) {
-		struct wf_scope *inner = *wf_scopes_inner_of(sc, s);
-
-		if (!is_there(inner) || !wf_scope_is_sound(sc, inner) || inner->outer != s)
-			break;
-		s = inner;
-	}
-	return s;
+	for (uint32_t i = WF_MIN(nr, (uint32_t)WF_SCOPES_NOTED); i-- > 0;)
+		if (is_there(sc->noted[i]) && wf_scope_is_sound(sc, sc->noted[i]))
+			return sc->noted[i];
+	return sc->base;
 }
 
-void wf_scopes_set_top(struct wf_scopes *sc, struct wf_scope *s)
+static uint32_t nr_noted(const struct wf_scopes *sc)
+{
+	return WF_MIN(sc->nr_open, (uint32_t)WF_SCOPES_NOTED);
+}
+
+uint32_t wf_scopes_place_of(const struct wf_scopes *sc, const struct wf_scope *s)
+{
+	const uint32_t nr = nr_noted(sc);
+
+	for (uint32_t i = nr; i-- > 0;)
+		if (sc->noted[i] == s)
+			return i;
+	return nr;
+}
+
+void wf_scopes_set_top(struct wf_scopes *sc, struct wf_scope *s, uint32_t nr_open)
 {
 	sc->top = s;
+	sc->nr_open = nr_open;
 	sc->until = s ? s->until : WF_NEVER;
 	wf_store_relaxed(&sc->is_told, 1u);
 }
 
-struct wf_scope *wf_scopes_top_of(struct wf_scopes *sc)
+void wf_scopes_cut(struct wf_scopes *sc, struct wf_scope *s)
 {
-	if (sc->top != sc->base && !wf_scope_is_sound(sc, sc->top))
-		wf_scopes_set_top(sc, find_from_outside(sc));
+	uint32_t nr_deeper = 0;
+
+	for (const struct wf_scope *at = s; at && at != sc->base; at = wf_scopes_outer_of(sc, at)) {
+		const uint32_t place = wf_scopes_place_of(sc, at);
+
+		if (place < nr_noted(sc)) {
+			wf_scopes_set_top(sc, s, place + 1 + nr_deeper);
+			return;
+		}
+		nr_deeper++;
+	}
+	wf_scopes_set_top(sc, s, nr_deeper);
+}
+
+struct wf_scope *wf_scopes_find_top(struct wf_scopes *sc)
+{
+	wf_scopes_cut(sc, find(sc, sc->nr_open ? sc->nr_open - 1 : 0));
 	return sc->top;
 }
 
-struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, struct wf_scope *s)
+struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, const struct wf_scope *s)
 {
 	struct wf_scope *outer = s->outer;
 
-	if (WF_LIKELY(s->owner != sc || outer == sc->base || wf_scope_is_sound(sc, outer)))
+	if (WF_LIKELY(s->owner != sc || !outer || outer == sc->base ||
+		      wf_scope_is_sound(sc, outer)))
 		return outer;
-	outer = find_from_outside(sc);
-	/* Only what the check covers is written to: what was left without our notice may lie where a frame of ours does. */
-	s->outer = outer;
-	s->check = wf_scope_check_of(s);
-	return outer;
+	return find(sc, wf_scopes_place_of(sc, s));
+}
+
+/* The innermost one that does not lie where fresh does, nor in one that does: what was opened in what was left, was left, too. */
+static struct wf_scope *find_around(struct wf_scopes *sc, const struct wf_scope *fresh)
+{
+	struct wf_scope *top = wf_scopes_top_of(sc);
+
+	for (uint32_t i = 0; i < nr_noted(sc); i++)
+		if (overlap(sc->noted[i], fresh))
+			return find(sc, i);
+	if (sc->nr_open > WF_SCOPES_NOTED)
+		for (struct wf_scope *s = top; s && s != sc->base; s = wf_scopes_outer_of(sc, s))
+			if (overlap(s, fresh))
+				top = wf_scopes_outer_of(sc, s);
+	return top;
 }
 
 struct wf_scope *wf_scopes_prune(struct wf_scopes *sc, uintptr_t sp, const struct wf_scope *fresh)
 {
-	struct wf_scope *s = wf_scopes_top_of(sc);
+	struct wf_scope *s = fresh ? find_around(sc, fresh) : wf_scopes_top_of(sc);
 
-	while (s != sc->base) {
-		if (!is_below(sc, sp, s) && !(fresh && overlap(s, fresh)))
+	while (s && s != sc->base) {
+		if (!is_below(sc, sp, s))
 			break;
 		/* A group hangs on it: whoever opens or closes the next says so. */
 		if (!fresh && wf_load_relaxed(&s->state) & WF_SCOPE_HAS_GROUPS)
@@ -133,7 +162,7 @@ struct wf_scope *wf_scopes_prune(struct wf_scopes *sc, uintptr_t sp, const struc
 		s = wf_scopes_outer_of(sc, s);
 	}
 	if (s != sc->top)
-		wf_scopes_set_top(sc, s);
+		wf_scopes_cut(sc, s);
 	return s;
 }
 
@@ -156,6 +185,15 @@ static bool is_late(const struct wf_scope *s, int64_t *now, const struct wf_scop
 	if (!*now)
 		*now = sc->now();
 	return s->deadline <= *now;
+}
+
+void wf_scopes_renew_until(struct wf_scopes *sc)
+{
+	int64_t until = WF_NEVER;
+
+	for (struct wf_scope *s = wf_scopes_top_of(sc); s; s = next_of(sc, s))
+		until = WF_MIN(until, s->deadline);
+	sc->until = until;
 }
 
 int wf_scope_error_of(struct wf_scopes *sc, struct wf_scope *s)
@@ -198,17 +236,10 @@ static bool was_told(struct wf_scopes *sc)
 /* The earliest deadline may be that of one that was left, and is not there any more. */
 static bool is_past(struct wf_scopes *sc)
 {
-	int64_t now, until = WF_NEVER;
-
-	if (sc->until == WF_NEVER)
+	if (sc->until == WF_NEVER || sc->until > sc->now())
 		return false;
-	now = sc->now();
-	if (sc->until > now)
-		return false;
-	for (struct wf_scope *s = wf_scopes_top_of(sc); s; s = next_of(sc, s))
-		until = WF_MIN(until, s->deadline);
-	sc->until = until;
-	return until <= now;
+	wf_scopes_renew_until(sc);
+	return sc->until <= sc->now();
 }
 
 bool wf_scopes_are_over(struct wf_scopes *sc)
@@ -223,7 +254,7 @@ bool wf_scopes_are_over(struct wf_scopes *sc)
 
 static void note_end(struct wf_scope *s, uint32_t nr, uint64_t what)
 {
-	wf_store_relaxed(&s->ended_nr, (uint16_t)nr);
+	wf_store_relaxed(&s->ended_nr, nr);
 	wf_store_relaxed(&s->ended_what, what);
 	(void)wf_fetch_or(&s->state, WF_SCOPE_HAS_ENDED);
 }
@@ -241,8 +272,10 @@ int wf_scopes_end(struct wf_scopes *sc, uint32_t nr, uint64_t what)
 		if (cancelled || is_late(s, &now, sc))
 			outermost = s;
 	}
-	if (!outermost)
+	if (!outermost) {
+		wf_scopes_renew_until(sc);
 		return 0;
+	}
 	note_end(outermost, nr, what);
 	return any_cancelled ? -ECANCELED : -ETIMEDOUT;
 }
@@ -296,21 +329,23 @@ bool wf_scopes_end_once(struct wf_scopes *sc, uint32_t nr, uint64_t what)
 
 bool wf_scopes_begin_wait(struct wf_scopes *sc, int64_t *out_until)
 {
-	const struct wf_scope *top = sc->top;
+	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	const struct wf_scope *top = wf_scopes_top_of(sc);
 	int64_t until;
 
 	*out_until = WF_NEVER;
-	if (top && WF_UNLIKELY(is_below(sc, (uintptr_t)__builtin_frame_address(0), top)))
-		top = wf_scopes_prune(sc, (uintptr_t)__builtin_frame_address(0), NULL);
+	if (top && WF_UNLIKELY(is_below(sc, sp, top)))
+		top = wf_scopes_prune(sc, sp, NULL);
 	if (!top)
 		return false;
-	until = sc->until;
 	if (WF_UNLIKELY(sc->in_once)) {
 		until = wf_scopes_until_once(sc);
 		if (!until)
 			return true;
 	} else if (WF_UNLIKELY(was_told(sc))) {
 		return true;
+	} else {
+		until = sc->until;
 	}
 	if (until == WF_NEVER || wf_load_seq_cst(&sc->armed) <= until)
 		return false;

@@ -45,18 +45,23 @@ struct wf_scope {
 	struct wf_scope *outer;  /* (c) the one around it, also around a shield; NULL: none */
 	int64_t until;           /* (c) the earliest deadline from here to the next shield */
 	struct wf_scopes *owner; /* (c) of a group: who has opened that; NULL: closed */
-	uint32_t check;          /* (o) of the fields above, and of where it lies */
-	uint16_t state;          /* (a) WF_SCOPE_* */
-	uint16_t ended_nr;       /* (a) system call that it has ended last, or WF_SCOPE_BY_* */
-	struct wf_scope *
-		inner; /* (o) what the owner has opened in it last: one of the chain, unless this is the top */
-	uint64_t ended_what; /* (a) first argument of that call */
+	uint32_t state;          /* (a) WF_SCOPE_* */
+	uint32_t ended_nr;       /* (a) system call that it has ended last, or WF_SCOPE_BY_* */
+	uint64_t ended_what;     /* (a) its first argument */
+	uint64_t check;          /* (o) of the fields above, and of where it lies */
 };
 
 /* Instead of the number of a system call. */
-#define WF_SCOPE_BY_CHECK 0xff00u
-#define WF_SCOPE_BY_GROUP 0xff01u /* weft_group_wait(), weft_group_go() */
-#define WF_SCOPE_BY_WAIT 0xff02u  /* another function of libweft */
+#define WF_SCOPE_BY_CHECK 0x10000u
+#define WF_SCOPE_BY_GROUP 0x10001u /* weft_group_wait(), weft_group_go() */
+#define WF_SCOPE_BY_WAIT 0x10002u  /* another function of libweft */
+
+/*
+ * A scope lies in the program's memory, and where longjmp() has left one, something else may lie later. So each is checked before
+ * it is followed, and a thread has a note of where its own lie: one that is found where another was left is skipped. Of scopes that
+ * are nested deeper than there are notes those deeper are lost with the one that is skipped.
+ */
+#define WF_SCOPES_NOTED 16
 
 /* Of one thread; in its TLS block, so that a thread has it before it is one of weft's. */
 struct wf_scopes {
@@ -68,9 +73,10 @@ struct wf_scopes {
 	struct wf_thread *thread; /* (p) NULL: a kernel thread that is not weft's */
 	int64_t (*now)(void);     /* (p) the clock */
 	struct wf_scope *base;    /* (c) of the group that has made the thread, or NULL */
-	struct wf_scope *
-		outermost; /* (o) of those that it has opened itself: one of the chain, unless base is the top */
-	bool is_ready; /* (o) the thread's first scope or group was seen to */
+	struct wf_scope *noted
+		[WF_SCOPES_NOTED]; /* (o) of those that it has opened itself the outermost ones, from outside in */
+	uint32_t nr_open; /* (o) how many it has opened itself */
+	bool is_ready;    /* (o) the thread's first scope or group was seen to */
 	bool is_probing; /* (o) it makes the futex wait that tells where those are that can be ended once */
 	bool in_once; /* (o) it waits in one of these */
 	bool in_wait; /* (o) it waits on wait_word */
@@ -99,37 +105,41 @@ void wf_scopes_adopt(struct wf_scopes *sc, struct wf_thread *thread);
 void wf_scopes_forget(struct wf_scopes *sc);
 
 /* In few instructions: each open makes one and looks at another one. */
-WF_INLINE uint32_t wf_scope_check_of(const struct wf_scope *s)
+WF_INLINE uint64_t wf_scope_check_of(const struct wf_scope *s)
 {
 	uint64_t all = 0x5c09e15cu + (uintptr_t)s + (uintptr_t)s->outer * 2;
 
 	all += (uintptr_t)s->owner * 4;
 	all += (uint64_t)s->until * 8;
-	all ^= (uint64_t)s->deadline + (uintptr_t)s->name;
-	return (uint32_t)(all ^ all >> 32);
+	return all ^ ((uint64_t)s->deadline + (uintptr_t)s->name);
 }
 
+/* One that the thread has opened, and nothing else lies there since. */
 WF_INLINE bool wf_scope_is_sound(const struct wf_scopes *sc, const struct wf_scope *s)
 {
 	return s->owner == sc && s->check == wf_scope_check_of(s);
 }
 
-/* Where it is stored what lies in s, which is one of the chain of sc. */
-WF_INLINE struct wf_scope **wf_scopes_inner_of(struct wf_scopes *sc, struct wf_scope *s)
+/* The innermost that is sound, or base. */
+struct wf_scope *wf_scopes_find_top(struct wf_scopes *sc);
+WF_INLINE struct wf_scope *wf_scopes_top_of(struct wf_scopes *sc)
 {
-	return s == sc->base ? &sc->outermost : &s->inner;
+	struct wf_scope *top = sc->top;
+
+	if (WF_LIKELY(!top || top == sc->base || wf_scope_is_sound(sc, top)))
+		return top;
+	return wf_scopes_find_top(sc);
 }
 
-/*
- * Where something else lies by now than a scope, longjmp() has left it. Nothing is believed of what lies there: the scopes in it
- * are found from inside out, those around it from outside in, and are joined. One that lies between two such is lost. These two
- * hand out what is sound.
- */
-struct wf_scope *wf_scopes_top_of(struct wf_scopes *sc);
-/* s: one of those that the caller, whose scopes sc are, has opened, or of its groups, or around these. NULL: none is. */
-struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, struct wf_scope *s);
-/* s, which is sound, or NULL, is the innermost from now on. */
-void wf_scopes_set_top(struct wf_scopes *sc, struct wf_scope *s);
+/* The next one outwards that is sound. s: one of those that the caller, whose scopes sc are, has opened, or around these. */
+struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, const struct wf_scope *s);
+/* Where s is noted, which the thread has opened; of one that lies deeper: how many are noted. */
+uint32_t wf_scopes_place_of(const struct wf_scopes *sc, const struct wf_scope *s);
+/* s, or NULL, is the innermost from now on, and so many are the thread's own. */
+void wf_scopes_set_top(struct wf_scopes *sc, struct wf_scope *s, uint32_t nr_open);
+/* The same, where s is one of the chain. */
+void wf_scopes_cut(struct wf_scopes *sc, struct wf_scope *s);
+
 /*
  * The innermost scope that is still there: besides those above, one whose memory lies below sp, which lives on the thread's
  * stack, was left, and so was one that lies where fresh does, which is about to be opened. They are taken off.
@@ -145,6 +155,8 @@ bool wf_scopes_are_over(struct wf_scopes *sc);
  * outermost of those that are over, which nr and what are shown of.
  */
 int wf_scopes_end(struct wf_scopes *sc, uint32_t nr, uint64_t what);
+/* Exactly, of what is still there: what was left may have had the earliest deadline. */
+void wf_scopes_renew_until(struct wf_scopes *sc);
 /* For waits that each scope ends once: the earliest deadline among those that have not yet. 0: one is over. */
 int64_t wf_scopes_until_once(struct wf_scopes *sc);
 /* Such a wait ends. True: for a scope that is over; it and all others that are have done it now. */

@@ -21,6 +21,26 @@ void wf_staff_end(struct wf_kthread *k)
 	wf_spin_unlock(&wf_rt.lock);
 }
 
+/* All but one word: a monitor that took k for a worker's before it ended may be counted there, and is about to count itself out. */
+static void make_new(struct wf_kthread *k)
+{
+	const size_t word = offsetof(struct wf_kthread, nr_preempting);
+	const size_t behind = word + sizeof(k->nr_preempting);
+	const struct wf_kthread fresh = {
+		.self = k,
+		.is_revived = true,
+		.stack = k->stack,
+		.altstack = k->altstack,
+		.save_area = k->save_area,
+		.ring = k->ring,
+		.index = k->index,
+		.count = k->count,
+	};
+
+	__builtin_memcpy(k, &fresh, word);
+	__builtin_memcpy((char *)k + behind, (const char *)&fresh + behind, sizeof(fresh) - behind);
+}
+
 /* The structure and the stacks of a kernel thread that is gone for good: the kernel has cleared its tid. */
 static struct wf_kthread *take_ended(void)
 {
@@ -41,16 +61,7 @@ static struct wf_kthread *take_ended(void)
 	}
 	wf_spin_unlock(&wf_rt.lock);
 	if (k)
-		*k = (struct wf_kthread){
-			.self = k,
-			.is_revived = true,
-			.stack = k->stack,
-			.altstack = k->altstack,
-			.save_area = k->save_area,
-			.ring = k->ring,
-			.index = k->index,
-			.count = k->count,
-		};
+		make_new(k);
 	return k;
 }
 

@@ -34,6 +34,16 @@ static void check_that_outer_counts(weft_scope *outer)
 	CHECK_EQ(weft_scope_check(), 0);
 }
 
+static int returns_0(void *arg)
+{
+	return 0;
+}
+
+static int sleeps(void *arg)
+{
+	return weft_sleep_until(weft_now() + WEFT_MS);
+}
+
 static const int bytes[] = { 0x00, 0x01, 0x41, 0x7f, 0xff };
 
 TEST(those_around_them_stay_when_another_one_is_opened)
@@ -151,27 +161,139 @@ static void leave_open(unsigned from, unsigned to)
 		weft_scope_open(&room[i], WEFT_NEVER, "left");
 }
 
-/* All of them lie in `inner`, or around it, or on both sides, and those around it are overwritten. */
+/* All of them lie in `inner`, or around it, or on both sides. */
 TEST(whatever_is_overwritten_of_them_those_around_and_in_them_stay)
 {
 	uint64_t random = 1;
 
 	for (int i = 0; i < 30000; i++) {
 		const unsigned nr_around = (const unsigned[]){ 0, NR_ROOMS, NR_ROOMS / 2 }[i % 3];
-		const unsigned nr = nr_around ? nr_around : NR_ROOMS;
 		weft_scope outer, inner;
 
 		weft_scope_open(&outer, WEFT_NEVER, "outer");
 		leave_open(0, nr_around);
 		weft_scope_open(&inner, WEFT_NEVER, "inner");
 		leave_open(nr_around, NR_ROOMS);
-		overwrite_some(&random, nr);
+		overwrite_some(&random, NR_ROOMS);
 		weft_scope_cancel(&inner);
 		CHECK_EQ(weft_scope_check(), -ECANCELED);
 		CHECK_EQ(weft_scope_close(&inner), -ECANCELED);
-		overwrite_some(&random, nr);
+		overwrite_some(&random, NR_ROOMS);
 		check_that_outer_counts(&outer);
 	}
+}
+
+TEST(those_between_two_that_are_overwritten_one_after_the_other_stay)
+{
+	weft_scope outer, s;
+
+	weft_scope_open(&outer, WEFT_NEVER, "outer");
+	weft_scope_open(&room[0], WEFT_NEVER, "left");
+	weft_scope_open(&s, WEFT_NEVER, "s");
+	overwrite_with(0x41);
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_scope_open(&room[1], WEFT_NEVER, "left");
+	overwrite_with(0x41);
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_scope_cancel(&s);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	CHECK_EQ(weft_scope_close(&s), -ECANCELED);
+	check_that_outer_counts(&outer);
+}
+
+/* Where two frames have it at the same place, or one in a loop. */
+TEST(one_is_opened_again_where_it_was_left_with_others_in_it)
+{
+	for (int i = 0; i < NR_ROOMS; i++) {
+		weft_group g = { .name = "group" };
+		weft_scope outer;
+
+		weft_scope_open(&outer, WEFT_NEVER, "outer");
+		leave_open(0, NR_ROOMS);
+		weft_scope_open(&room[i], WEFT_NEVER, "again");
+		CHECK_EQ(weft_scope_check(), 0);
+		CHECK_EQ(weft_group_go(&g, returns_0, NULL), 0);
+		CHECK_EQ(weft_group_wait(&g), 0);
+		weft_scope_cancel(&room[i]);
+		CHECK_EQ(weft_scope_check(), -ECANCELED);
+		CHECK_EQ(weft_scope_close(&room[i]), -ECANCELED);
+		check_that_outer_counts(&outer);
+	}
+}
+
+/* Further in than libweft has notes of. */
+TEST(as_many_as_there_may_be_nest)
+{
+	weft_scope s[100], outer;
+
+	for (int round = 0; round < 2; round++) {
+		weft_scope_open(&outer, WEFT_NEVER, "outer");
+		for (int i = 0; i < 100; i++)
+			weft_scope_open(&s[i], i == 50 ? WEFT_NOW : WEFT_NEVER, "s");
+		CHECK_EQ(weft_scope_close(&s[90]), 0);
+		leave_open(0, NR_ROOMS);
+		CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
+		CHECK_EQ(weft_scope_close(&s[51]), 0);
+		CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
+		CHECK_EQ(weft_scope_close(&s[50]), -ETIMEDOUT);
+		CHECK_EQ(weft_scope_check(), 0);
+		leave_open(0, NR_ROOMS);
+		overwrite_with(0x41);
+		for (int i = 50; round && i-- > 0;)
+			CHECK_EQ(weft_scope_close(&s[i]), 0);
+		check_that_outer_counts(&outer);
+	}
+}
+
+TEST(one_deep_inside_is_opened_again_where_it_was_left)
+{
+	weft_scope s[50], outer;
+
+	weft_scope_open(&outer, WEFT_NEVER, "outer");
+	for (int i = 0; i < 50; i++)
+		weft_scope_open(&s[i], WEFT_NEVER, "s");
+	weft_scope_open(&s[30], WEFT_NEVER, "again");
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_scope_cancel(&s[29]);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	CHECK_EQ(weft_scope_close(&s[30]), 0);
+	CHECK_EQ(weft_scope_close(&s[29]), -ECANCELED);
+	check_that_outer_counts(&outer);
+}
+
+TEST(a_shield_among_them_keeps_no_deadline_out)
+{
+	weft_scope outer;
+
+	weft_scope_open(&outer, weft_now() + 5 * WEFT_MS, "outer");
+	weft_scope_shield(&room[0], WEFT_NEVER, "left");
+	overwrite_with(0x41);
+	CHECK_EQ(weft_sleep_until(weft_now() + 100 * WEFT_SEC), -ETIMEDOUT);
+	CHECK_EQ(weft_scope_close(&outer), -ETIMEDOUT);
+
+	weft_scope_open(&outer, weft_now() + 5 * WEFT_MS, "outer");
+	weft_scope_shield(&room[0], WEFT_NEVER, "left");
+	overwrite_with(0x41);
+	while (!weft_scope_check())
+		;
+	CHECK_EQ(weft_scope_close(&outer), -ETIMEDOUT);
+}
+
+/* Its deadline is past, and was the earliest. */
+TEST(what_is_begun_in_others_has_their_deadlines_and_not_that_of_one_that_was_left)
+{
+	weft_group g = { .name = "group", .limit = 1 };
+	weft_scope outer, inner;
+
+	weft_scope_open(&outer, WEFT_NEVER, "outer");
+	weft_scope_open(&room[0], WEFT_NOW, "left");
+	weft_scope_open(&inner, WEFT_NEVER, "inner");
+	overwrite_with(0x41);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(weft_group_go(&g, sleeps, NULL), 0);
+	CHECK_EQ(weft_group_wait(&g), 0);
+	CHECK_EQ(weft_scope_close(&inner), 0);
+	CHECK_EQ(weft_scope_close(&outer), 0);
 }
 
 static void *leaves_in_a_fiber(void *own)
@@ -184,7 +306,6 @@ static void *leaves_in_a_fiber(void *own)
 	CHECK_EQ(weft_scope_check(), 0);
 	weft_scope_cancel(own);
 	CHECK_EQ(weft_scope_check(), -ECANCELED);
-	weft_scope_open(&room[0], WEFT_NEVER, "left");
 	(void)weft_fiber_yield(NULL);
 	CHECK_EQ(weft_scope_check(), -ECANCELED);
 	CHECK_EQ(weft_scope_close(own), -ECANCELED);
@@ -209,6 +330,93 @@ TEST(a_fiber_goes_on_in_those_that_stay)
 	CHECK_EQ(weft_scope_check(), 0);
 	CHECK_EQ(weft_scope_close(&s), 0);
 	check_that_outer_counts(&outer);
+	weft_fiber_free(f);
+}
+
+static void *leaves_its_outermost(void *own)
+{
+	weft_scope_open(&room[0], WEFT_NEVER, "left");
+	weft_scope_open(own, WEFT_NEVER, "own");
+	(void)weft_fiber_yield(NULL);
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_scope_cancel(own);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	CHECK_EQ(weft_scope_close(own), -ECANCELED);
+	return NULL;
+}
+
+TEST(a_fiber_goes_on_in_what_lay_in_one_that_it_has_left)
+{
+	weft_scope own, outer;
+	weft_fiber *f = weft_fiber_new(leaves_its_outermost, NULL);
+
+	weft_scope_open(&outer, WEFT_NEVER, "outer");
+	(void)weft_fiber_resume(f, &own);
+	overwrite_with(0x41);
+	(void)weft_fiber_resume(f, NULL);
+	CHECK(weft_fiber_is_done(f));
+	check_that_outer_counts(&outer);
+	weft_fiber_free(f);
+}
+
+static void *leaves_one(void *arg)
+{
+	weft_scope_open(&room[0], WEFT_NEVER, "left");
+	(void)weft_fiber_yield(NULL);
+	CHECK_EQ(weft_scope_check(), 0);
+	return NULL;
+}
+
+TEST(one_that_a_fiber_has_left_is_opened_again_by_its_resumer)
+{
+	weft_scope outer;
+	weft_fiber *f = weft_fiber_new(leaves_one, NULL);
+
+	weft_scope_open(&outer, WEFT_NEVER, "outer");
+	(void)weft_fiber_resume(f, NULL);
+	weft_scope_open(&room[0], WEFT_NEVER, "again");
+	(void)weft_fiber_resume(f, NULL);
+	CHECK(weft_fiber_is_done(f));
+	CHECK_EQ(weft_scope_close(&room[0]), 0);
+	check_that_outer_counts(&outer);
+	weft_fiber_free(f);
+}
+
+static int waits_in_a_group(void *arg)
+{
+	int error;
+
+	while (!(error = weft_scope_check()))
+		(void)weft_sleep_until(weft_now() + WEFT_MS);
+	return error;
+}
+
+static void *opens_a_group(void *group)
+{
+	weft_scope own;
+
+	weft_scope_open(&own, WEFT_NEVER, "own");
+	CHECK_EQ(weft_group_go(group, waits_in_a_group, NULL), 0);
+	(void)weft_fiber_yield(NULL);
+	weft_group_cancel(group);
+	CHECK_EQ(weft_group_wait(group), -ECANCELED);
+	(void)weft_scope_close(&own);
+	return NULL;
+}
+
+/* They were not when it was cancelled. */
+TEST(threads_of_a_fibers_group_hear_of_the_scope_that_it_is_resumed_in)
+{
+	weft_group g = { .name = "group" };
+	weft_fiber *f = weft_fiber_new(opens_a_group, NULL);
+	weft_scope around;
+
+	(void)weft_fiber_resume(f, &g);
+	weft_scope_open(&around, WEFT_NEVER, "around");
+	weft_scope_cancel(&around);
+	(void)weft_fiber_resume(f, NULL);
+	CHECK(weft_fiber_is_done(f));
+	(void)weft_scope_close(&around);
 	weft_fiber_free(f);
 }
 
@@ -275,41 +483,4 @@ TEST(a_task_lies_in_those_that_stay)
 	weft_task_join(&t);
 	CHECK_EQ(error, -ECANCELED);
 	CHECK_EQ(weft_scope_close(&outer), -ECANCELED);
-}
-
-TEST(a_check_counts_none_that_lies_below)
-{
-	weft_scope outer;
-
-	weft_scope_open(&outer, WEFT_NEVER, "outer");
-	if (!sigsetjmp(jump, 0))
-		leave_two();
-	check_that_outer_counts(&outer);
-}
-
-static void leave(int sig)
-{
-	weft_scope_open(&room[0], WEFT_NEVER, "left by a handler");
-	siglongjmp(jump, sig);
-}
-
-/* A handler comes anywhere, in the midst of an open, too. */
-TEST(a_handler_that_leaves_one_by_siglongjmp_costs_none_around_it)
-{
-	struct sigaction act = { .sa_handler = leave }, before;
-	weft_scope outer;
-	volatile int nr_left = 0;
-
-	sigaction(SIGUSR1, &act, &before);
-	weft_scope_open(&outer, WEFT_NEVER, "outer");
-	if (sigsetjmp(jump, 1))
-		nr_left++;
-	overwrite_with(0x41);
-	if (nr_left < 100) {
-		weft_scope_open(&room[1], WEFT_NOW, "left");
-		raise(SIGUSR1);
-	}
-	CHECK_EQ(nr_left, 100);
-	sigaction(SIGUSR1, &before, NULL);
-	check_that_outer_counts(&outer);
 }
