@@ -418,7 +418,7 @@ static WF_FACE_CODE void hang(struct wf_scopes *sc, struct wf_scope *s,
 		sc->noted[sc->nr_open - 1] = s;
 }
 
-/* What was opened anew where one of the chain lies was left by the fiber, and so was what lies around that. */
+/* The fiber has left one whose memory a scope in force has by now, and those around it. */
 static WF_FACE_CODE bool is_own(const struct wf_scopes *sc, const struct wf_scope *s,
 				const struct wf_scope *link)
 {

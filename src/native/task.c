@@ -52,7 +52,7 @@ WF_FACE void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg)
 	wf_watched_release(t);
 	if (WF_LIKELY(d)) {
 		own->scope = d->scopes->top;
-		/* Whoever takes it over follows the chain, and what was left there may be overwritten before the join. */
+		/* A worker that takes the task over follows the chain: no scope of it may be one that was left, and is overwritten. */
 		if (WF_UNLIKELY(own->scope != d->scopes->base))
 			own->scope = wf_scopes_prune(d->scopes, (uintptr_t)__builtin_dwarf_cfa(),
 						     NULL);
