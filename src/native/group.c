@@ -118,15 +118,15 @@ static WF_FACE_CODE void close_group(weft_group *user)
 static WF_FACE_CODE void join_ended(struct group *g, weft_thread *self)
 {
 	weft_thread *before = wf_exchange(&g->ended, self);
-	struct wf_scope *scopes;
+	weft_scope shield;
 
 	if (!before)
 		return;
 	/* No scope ends that, and none counts it for one of the waits that it ends once. */
-	scopes = wf_scopes_exchange(NULL);
+	wf_scopes_shield(&shield, "join");
 	while (weft_thread_join(before, NULL, WEFT_NEVER) < 0)
 		;
-	(void)wf_scopes_exchange(scopes);
+	(void)weft_scope_close(&shield);
 }
 
 static WF_FACE_CODE void end(struct child *c, int result)

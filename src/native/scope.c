@@ -248,7 +248,8 @@ static inline __attribute__((always_inline)) WF_FACE_CODE void open_in(
 	struct wf_scopes *sc, struct wf_scope *top, struct wf_scope *s, weft_time deadline,
 	const char *name, uint32_t state)
 {
-	const uint32_t nr = sc->nr_open;
+	/* A handler that was left in the midst of a close has left the count as it was. */
+	const uint32_t nr = !top || top == sc->base ? 0 : sc->nr_open;
 
 	s->deadline = deadline;
 	s->name = name;
@@ -301,6 +302,14 @@ WF_FACE void weft_scope_shield(weft_scope *s, weft_time deadline, const char *na
 		   (uintptr_t)__builtin_dwarf_cfa());
 }
 
+void wf_scopes_shield(weft_scope *user, const char *name)
+{
+	struct wf_scopes *sc = wf_scopes_self();
+	struct wf_scope *s = (struct wf_scope *)user;
+
+	open_in(sc, wf_scopes_prune(sc, 0, s), s, WEFT_NEVER, name, WF_SCOPE_SHIELD);
+}
+
 /* All that takes more than one store: inner ones that were left open, groups, and a result that the close is to report. */
 static WF_NOINLINE WF_FACE_CODE int close_rarely(struct wf_scopes *sc, struct wf_scope *s)
 {
@@ -329,7 +338,7 @@ WF_FACE int weft_scope_close(weft_scope *user)
 	struct wf_scope *s = (struct wf_scope *)user, *outer = s->outer;
 	const uint32_t nr = sc->nr_open;
 
-	if (WF_UNLIKELY(sc->top != s || wf_load_relaxed(&s->state) ||
+	if (WF_UNLIKELY(sc->top != s || !nr || wf_load_relaxed(&s->state) ||
 			(outer && outer != sc->base && !wf_scope_is_sound(sc, outer))))
 		return close_rarely(sc, s);
 	sc->top = outer;
@@ -375,15 +384,6 @@ __attribute__((constructor)) static void tell_misuse(void)
 	wf_misuse_scopes = wf_scopes_peek;
 }
 
-struct wf_scope *wf_scopes_exchange(struct wf_scope *top)
-{
-	struct wf_scopes *sc = wf_scopes_self();
-	struct wf_scope *before = wf_scopes_top_of(sc);
-
-	wf_scopes_set_top(sc, top, sc->nr_open);
-	return before;
-}
-
 /* The fiber's own, which are those that were opened since it came, hang one on the other behind that without the notes. */
 static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chain)
 {
@@ -401,21 +401,22 @@ static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chai
 	*chain = (struct wf_scope_chain){ .top = top, .link = top ? s : NULL };
 }
 
-/* From the outermost one of the chain to s: on, and one in the other. */
-static WF_FACE_CODE void hang(struct wf_scopes *sc, struct wf_scope *s,
-			      const struct wf_scope *outermost, struct wf_scope *on)
+/* From the outermost one of the chain to s: on, and one in the other. nr: how many lie around them; returned: s counted, too. */
+static WF_FACE_CODE uint32_t hang(struct wf_scopes *sc, struct wf_scope *s,
+				  const struct wf_scope *outermost, struct wf_scope *on,
+				  uint32_t nr)
 {
 	if (s == outermost)
 		s->outer = on;
 	else
-		hang(sc, s->outer, outermost, on);
+		nr = hang(sc, s->outer, outermost, on, nr);
 	s->until = s->deadline;
 	if (s->outer && !(wf_load_relaxed(&s->state) & WF_SCOPE_SHIELD))
 		s->until = WF_MIN(s->until, s->outer->until);
 	s->check = wf_scope_check_of(s);
-	sc->nr_open++;
-	if (sc->nr_open <= WF_SCOPES_NOTED)
-		sc->noted[sc->nr_open - 1] = s;
+	if (nr < WF_SCOPES_NOTED)
+		sc->noted[nr] = s;
+	return nr + 1;
 }
 
 /* The fiber has left one whose memory a scope in force has by now, and those around it. */
@@ -446,8 +447,7 @@ static WF_FACE_CODE void enter(struct wf_scopes *sc, struct wf_scope_chain *chai
 	for (struct wf_scope *s = chain->top; is_own(sc, s, chain->link); s = s->outer)
 		outermost = s;
 	if (outermost) {
-		hang(sc, chain->top, outermost, on);
-		wf_scopes_set_top(sc, chain->top, sc->nr_open);
+		wf_scopes_set_top(sc, chain->top, hang(sc, chain->top, outermost, on, nr_around));
 		tell_groups(sc, outermost);
 	}
 	*chain = (struct wf_scope_chain){ .link = on, .nr_around = nr_around };

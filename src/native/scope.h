@@ -18,8 +18,8 @@ WF_FACE_CODE struct wf_scopes *wf_scopes_self(void);
 /* The same, but maybe not ready for use yet: then there are none. */
 WF_FACE_CODE struct wf_scopes *wf_scopes_peek(void);
 
-/* Another chain is in force from now on. The innermost of the one that is left is returned; NULL: none. */
-WF_FACE_CODE struct wf_scope *wf_scopes_exchange(struct wf_scope *top);
+/* Of libweft's own: a shield without a deadline, whatever groups the caller has open. */
+WF_FACE_CODE void wf_scopes_shield(weft_scope *s, const char *name);
 
 /*
  * Scopes that a fiber has opened, in force only while it runs; outside of them are those of whoever goes on with it, who is

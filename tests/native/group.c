@@ -283,6 +283,62 @@ static int signals_waiter(void *arg)
 	return 0;
 }
 
+static pthread_t waiter;
+static pthread_key_t late;
+static int nr_handled;
+
+static void cleans_up(int sig)
+{
+	weft_scope s;
+
+	weft_scope_shield(&s, WEFT_NEVER, "cleanup");
+	(void)weft_scope_close(&s);
+	__atomic_fetch_add(&nr_handled, 1, __ATOMIC_SEQ_CST);
+}
+
+/* This thread's function has returned: the waiter is on its way to the join, or in it, until this returns, too. */
+static void interrupts_the_join(void *arg)
+{
+	for (int i = 1; i <= 20; i++) {
+		pthread_kill(waiter, SIGUSR1);
+		while (__atomic_load_n(&nr_handled, __ATOMIC_SEQ_CST) < i)
+			usleep(1000);
+	}
+}
+
+static int sets_late_key(void *arg)
+{
+	pthread_setspecific(late, &late);
+	return 0;
+}
+
+TEST(a_handler_that_comes_during_the_last_join_costs_no_scope)
+{
+	struct sigaction act = { .sa_handler = cleans_up }, before;
+	weft_group g = { .name = "group" };
+	weft_scope outer, s;
+
+	waiter = pthread_self();
+	sigaction(SIGUSR1, &act, &before);
+	CHECK_EQ(pthread_key_create(&late, interrupts_the_join), 0);
+	weft_scope_open(&outer, WEFT_NEVER, "outer");
+	CHECK_EQ(weft_group_go(&g, sets_late_key, NULL), 0);
+	CHECK_EQ(weft_group_wait(&g), 0);
+	CHECK_EQ(nr_handled, 20);
+	for (int i = 0; i < 2; i++) {
+		weft_scope_shield(&s, WEFT_NEVER, "shield");
+		CHECK_EQ(weft_scope_close(&s), 0);
+	}
+	weft_scope_open(&s, WEFT_NEVER, "s");
+	weft_scope_cancel(&outer);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	CHECK_EQ(weft_scope_close(&s), 0);
+	CHECK_EQ(weft_scope_close(&outer), -ECANCELED);
+	CHECK_EQ(weft_scope_check(), 0);
+	pthread_key_delete(late);
+	sigaction(SIGUSR1, &before, NULL);
+}
+
 TEST(handlers_run_during_a_wait)
 {
 	weft_group g = { .name = "g" };
