@@ -341,7 +341,8 @@ WF_NOINLINE WF_FACE_CODE static void switch_scopes(struct wf_fiber_home *home,
 WF_INLINE void *go(struct wf_fiber_home *home, struct weft_fiber *self, struct weft_fiber *to,
 		   void *value, bool begins)
 {
-	if (WF_UNLIKELY(home->scopes->top || to->scopes.top))
+	if (WF_UNLIKELY(home->scopes->top != home->scopes->ground || to->scopes.top ||
+			self->scopes.link))
 		switch_scopes(home, self, to, begins, (uintptr_t)__builtin_dwarf_cfa());
 	if (home->cxx) {
 		self->cxx = *home->cxx;

@@ -164,9 +164,7 @@ void wf_scopes_leave_all(const char *name)
 	if (group)
 		wf_misuse("thread '%s' ends, and nobody has waited for its group '%s'", name,
 			  group);
-	sc->top = sc->base = NULL;
-	sc->nr_open = 0;
-	sc->until = WF_NEVER;
+	wf_scopes_set_base(sc, NULL);
 	sc->base_once = 0;
 }
 
@@ -185,7 +183,7 @@ void wf_scopes_enter(weft_scope *user)
 {
 	struct wf_scopes *sc = &own;
 
-	sc->noted[0] = sc->top = (struct wf_scope *)user;
+	sc->noted[0] = sc->ground = sc->top = (struct wf_scope *)user;
 	sc->nr_open = 1;
 	sc->until = sc->top->until;
 }
@@ -248,23 +246,24 @@ static inline __attribute__((always_inline)) WF_FACE_CODE void open_in(
 	struct wf_scopes *sc, struct wf_scope *top, struct wf_scope *s, weft_time deadline,
 	const char *name, uint32_t state)
 {
+	const int64_t until = state & WF_SCOPE_SHIELD ? deadline : WF_MIN(deadline, sc->until);
 	/* A handler that was left in the midst of a close has left the count as it was. */
-	const uint32_t nr = !top || top == sc->base ? 0 : sc->nr_open;
+	const uint32_t nr = top == sc->ground ? top != sc->base : sc->nr_open;
 
 	s->deadline = deadline;
 	s->name = name;
 	s->outer = top;
-	s->until = state & WF_SCOPE_SHIELD ? deadline : WF_MIN(deadline, sc->until);
+	s->until = until;
 	s->owner = sc;
-	wf_store_relaxed(&s->state, state);
 	s->check = wf_scope_check_of(s);
+	wf_store_relaxed(&s->state, state);
 	if (WF_LIKELY(nr < WF_SCOPES_NOTED))
 		sc->noted[nr] = s;
 	/* For a handler that interrupts us. Until `until` is stored, waits go by the outer scope. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	sc->top = s;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	sc->until = s->until;
+	sc->until = until;
 	sc->nr_open = nr + 1;
 	/* The handler may have noted one of its own there. */
 	if (WF_LIKELY(nr < WF_SCOPES_NOTED))
@@ -279,8 +278,9 @@ static WF_NOINLINE WF_FACE_CODE void open_rarely(struct wf_scope *s, weft_time d
 	open_in(sc, prune(sc, sp, s), s, deadline, name, state);
 }
 
-static inline __attribute__((always_inline)) WF_FACE_CODE void open_scope(
-	struct wf_scope *s, weft_time deadline, const char *name, uint32_t state, uintptr_t sp)
+/* In others that the program has opened, or as the thread's first one. */
+static WF_NOINLINE WF_FACE_CODE void open_nested(struct wf_scope *s, weft_time deadline,
+						 const char *name, uint32_t state, uintptr_t sp)
 {
 	struct wf_scopes *sc = &own;
 	struct wf_scope *top = sc->top;
@@ -293,13 +293,17 @@ static inline __attribute__((always_inline)) WF_FACE_CODE void open_scope(
 
 WF_FACE void weft_scope_open(weft_scope *s, weft_time deadline, const char *name)
 {
-	open_scope((struct wf_scope *)s, deadline, name, 0, (uintptr_t)__builtin_dwarf_cfa());
+	if (WF_LIKELY(own.is_ready && own.top == own.ground))
+		open_in(&own, own.top, (struct wf_scope *)s, deadline, name, 0);
+	else
+		open_nested((struct wf_scope *)s, deadline, name, 0,
+			    (uintptr_t)__builtin_dwarf_cfa());
 }
 
 WF_FACE void weft_scope_shield(weft_scope *s, weft_time deadline, const char *name)
 {
-	open_scope((struct wf_scope *)s, deadline, name, WF_SCOPE_SHIELD,
-		   (uintptr_t)__builtin_dwarf_cfa());
+	open_nested((struct wf_scope *)s, deadline, name, WF_SCOPE_SHIELD,
+		    (uintptr_t)__builtin_dwarf_cfa());
 }
 
 void wf_scopes_shield(weft_scope *user, const char *name)
@@ -339,7 +343,7 @@ WF_FACE int weft_scope_close(weft_scope *user)
 	const uint32_t nr = sc->nr_open;
 
 	if (WF_UNLIKELY(sc->top != s || !nr || wf_load_relaxed(&s->state) ||
-			(outer && outer != sc->base && !wf_scope_is_sound(sc, outer))))
+			(outer != sc->ground && (!outer || !wf_scope_is_sound(sc, outer)))))
 		return close_rarely(sc, s);
 	sc->top = outer;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -389,7 +393,7 @@ static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chai
 {
 	struct wf_scope *s = wf_scopes_top_of(sc), *top = NULL, *outer;
 
-	while (s && s != sc->base && s != chain->link &&
+	while (s && s != sc->ground && s != sc->base && s != chain->link &&
 	       wf_scopes_place_of(sc, s) >= WF_MIN(chain->nr_around, (uint32_t)WF_SCOPES_NOTED)) {
 		top = top ? top : s;
 		outer = wf_scopes_outer_of(sc, s);

@@ -53,7 +53,7 @@ WF_FACE void weft_task_fork(weft_task *t, void (*fn)(void *), void *arg)
 	if (WF_LIKELY(d)) {
 		own->scope = d->scopes->top;
 		/* A worker that takes the task over follows the chain: no scope of it may be one that was left, and is overwritten. */
-		if (WF_UNLIKELY(own->scope != d->scopes->base))
+		if (WF_UNLIKELY(own->scope != d->scopes->ground))
 			own->scope = wf_scopes_prune(d->scopes, (uintptr_t)__builtin_dwarf_cfa(),
 						     NULL);
 		own->place = wf_deque_bottom(&d->deque);

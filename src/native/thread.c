@@ -251,13 +251,12 @@ static WF_FACE_CODE void *run(void *arg)
 		if (wants)
 			(void)wf_make_called(s->shell_class, s->shelf, NULL, run);
 		wants = false;
-		if (is_first) {
+		/* Not by the spawner: the stack of a thread that has rested for long is in no cache. */
+		if (is_first)
 			weft_scope_open(&root, WEFT_NEVER, scope_name(t));
-		} else {
-			/* Not by the spawner: the stack of a thread that has rested for long is in no cache. */
+		else
 			wf_scopes_renew(&root, scope_name(t));
-			wf_scopes_enter(&root);
-		}
+		wf_scopes_enter(&root);
 		is_first = false;
 		show_root(s, t, &root);
 		run_one(t);

@@ -327,9 +327,7 @@ void wf_group_join(struct wf_thread *self, struct wf_scopes *sc, struct wf_group
 	uint64_t before = begin(self);
 
 	sc->group = g;
-	sc->base = sc->top = &g->scope;
-	sc->nr_open = 0;
-	sc->until = g->scope.until;
+	wf_scopes_set_base(sc, &g->scope);
 	wf_spin_lock(&g->lock);
 	wf_list_push_tail(&g->members, &sc->link);
 	wf_spin_unlock(&g->lock);
@@ -360,9 +358,7 @@ void wf_group_help(struct wf_thread *self, struct wf_scopes *sc, struct wf_scope
 
 	wf_spin_lock(&forker->lock);
 	sc->helps = forker;
-	sc->base = sc->top = s;
-	sc->nr_open = 0;
-	sc->until = s->until;
+	wf_scopes_set_base(sc, s);
 	wf_list_push_tail(&forker->helpers, &sc->link);
 	/* As in wf_group_join(). */
 	wf_store_relaxed(&sc->is_told, 1u);
@@ -382,9 +378,7 @@ void wf_group_help_no_more(struct wf_thread *self, struct wf_scopes *sc)
 	wf_list_remove(&sc->link);
 	sc->helps = NULL;
 	wf_spin_unlock(&forker->lock);
-	sc->base = sc->top = NULL;
-	sc->nr_open = 0;
-	sc->until = WF_NEVER;
+	wf_scopes_set_base(sc, NULL);
 	wf_store_relaxed(&sc->is_told, 1u);
 	end(self, before);
 }

@@ -65,21 +65,23 @@ struct wf_scope {
 
 /* Of one thread; in its TLS block, so that a thread has it before it is one of weft's. */
 struct wf_scopes {
-	struct wf_scope *top;     /* (o) the innermost; NULL: none */
-	int64_t until;            /* (o) top's; WF_NEVER without */
-	uint32_t is_told;         /* (a) some scope of the chain may be cancelled */
-	uint32_t in_call;         /* (a) in a real call, or about to make one */
-	int64_t armed;            /* (a) what the timer is armed for; WF_NEVER: it is not */
-	struct wf_thread *thread; /* (p) NULL: a kernel thread that is not weft's */
-	int64_t (*now)(void);     /* (p) the clock */
-	struct wf_scope *base;    /* (c) of the group that has made the thread, or NULL */
-	struct wf_scope *noted
-		[WF_SCOPES_NOTED]; /* (o) of those that it has opened itself the outermost ones, from outside in */
+	struct wf_scope *top;  /* (o) the innermost; NULL: none */
+	int64_t until;         /* (o) top's; WF_NEVER without */
+	struct wf_scope *base; /* (c) of the group that has made the thread, or NULL */
+	struct wf_scope *
+		ground; /* (o) the innermost that is there as long as the thread runs: base, or its own outermost one */
 	uint32_t nr_open; /* (o) how many it has opened itself */
 	bool is_ready;    /* (o) the thread's first scope or group was seen to */
 	bool is_probing; /* (o) it makes the futex wait that tells where those are that can be ended once */
 	bool in_once; /* (o) it waits in one of these */
 	bool in_wait; /* (o) it waits on wait_word */
+	struct wf_scope *noted
+		[WF_SCOPES_NOTED]; /* (o) of those that it has opened itself the outermost ones, from outside in */
+	uint32_t is_told;         /* (a) some scope of the chain may be cancelled */
+	uint32_t in_call;         /* (a) in a real call, or about to make one */
+	int64_t armed;            /* (a) what the timer is armed for; WF_NEVER: it is not */
+	struct wf_thread *thread; /* (p) NULL: a kernel thread that is not weft's */
+	int64_t (*now)(void);     /* (p) the clock */
 	const uint32_t *
 		wait_word; /* (o) a futex of libweft's, whose waits scopes end each time, or NULL */
 	uint8_t base_once; /* (o) errors by which scopes of others have ended one: bit 0 ETIMEDOUT, 1 ECANCELED */
@@ -103,6 +105,14 @@ void wf_scopes_init(struct wf_scopes *sc, struct wf_thread *thread);
 void wf_scopes_adopt(struct wf_scopes *sc, struct wf_thread *thread);
 /* In a fork child: the thread is a plain one, and nobody of its groups is there. */
 void wf_scopes_forget(struct wf_scopes *sc);
+
+/* The thread's chain is base alone, or nothing where that is NULL. */
+WF_INLINE void wf_scopes_set_base(struct wf_scopes *sc, struct wf_scope *base)
+{
+	sc->base = sc->ground = sc->top = base;
+	sc->nr_open = 0;
+	sc->until = base ? base->until : WF_NEVER;
+}
 
 /* In few instructions: each open makes one and looks at another one. */
 WF_INLINE uint64_t wf_scope_check_of(const struct wf_scope *s)
