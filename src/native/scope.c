@@ -388,21 +388,32 @@ __attribute__((constructor)) static void tell_misuse(void)
 	wf_misuse_scopes = wf_scopes_peek;
 }
 
-/* The fiber's own, which are those that were opened since it came, hang one on the other behind that without the notes. */
+static WF_FACE_CODE void hang_on(struct wf_scope *s, struct wf_scope *outer)
+{
+	wf_store_relaxed(&s->outer, outer);
+	s->check = wf_scope_check_of(s);
+}
+
+/*
+ * The fiber's own, which are those that were opened since it came, hang one on the other behind that without the notes; and the
+ * outermost on what is there as long as the thread runs, since its resumer may close what lies in between.
+ */
 static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chain)
 {
-	struct wf_scope *s = wf_scopes_top_of(sc), *top = NULL, *outer;
+	struct wf_scope *s = wf_scopes_top_of(sc), *top = NULL, *outermost = NULL;
 
 	while (s && s != sc->ground && s != sc->base && s != chain->link &&
 	       wf_scopes_place_of(sc, s) >= WF_MIN(chain->nr_around, (uint32_t)WF_SCOPES_NOTED)) {
 		top = top ? top : s;
-		outer = wf_scopes_outer_of(sc, s);
-		s->outer = outer;
-		s->check = wf_scope_check_of(s);
-		s = outer;
+		if (outermost)
+			hang_on(outermost, s);
+		outermost = s;
+		s = wf_scopes_outer_of(sc, s);
 	}
 	wf_scopes_cut(sc, s);
-	*chain = (struct wf_scope_chain){ .top = top, .link = top ? s : NULL };
+	if (outermost)
+		hang_on(outermost, sc->ground);
+	*chain = (struct wf_scope_chain){ .top = top, .link = outermost ? sc->ground : NULL };
 }
 
 /* From the outermost one of the chain to s: on, and one in the other. nr: how many lie around them; returned: s counted, too. */
@@ -411,7 +422,7 @@ static WF_FACE_CODE uint32_t hang(struct wf_scopes *sc, struct wf_scope *s,
 				  uint32_t nr)
 {
 	if (s == outermost)
-		s->outer = on;
+		wf_store_relaxed(&s->outer, on);
 	else
 		nr = hang(sc, s->outer, outermost, on, nr);
 	s->until = s->deadline;

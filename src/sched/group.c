@@ -91,7 +91,7 @@ static bool lies_in(const struct wf_scope *at, const struct wf_scope *s,
 		    const struct wf_scope *known)
 {
 	while (at && at != s && at != known)
-		at = wf_load_relaxed(&at->state) & WF_SCOPE_SHIELD ? NULL : at->outer;
+		at = wf_load_relaxed(&at->state) & WF_SCOPE_SHIELD ? NULL : wf_scope_outer_of(at);
 	return at;
 }
 
@@ -190,7 +190,7 @@ static bool is_in_cancelled(const struct wf_scope *s)
 {
 	uint32_t state = 0;
 
-	for (; s && !(state & WF_SCOPE_SHIELD); s = s->outer) {
+	for (; s && !(state & WF_SCOPE_SHIELD); s = wf_scope_outer_of(s)) {
 		state = wf_load_seq_cst(&s->state);
 		if (state & WF_SCOPE_CANCELLED)
 			return true;

@@ -128,10 +128,21 @@ struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, const struct wf_scope 
 {
 	struct wf_scope *outer = s->outer;
 
-	if (WF_LIKELY(s->owner != sc || !outer || outer == sc->base ||
-		      wf_scope_is_sound(sc, outer)))
+	if (s->owner != sc)
+		return wf_scope_outer_of(s);
+	if (WF_LIKELY(!outer || outer == sc->base || wf_scope_is_sound(sc, outer)))
 		return outer;
 	return find(sc, wf_scopes_place_of(sc, s));
+}
+
+struct wf_scope *wf_scope_outer_of(const struct wf_scope *s)
+{
+	const struct wf_scopes *owner = wf_load_relaxed(&s->owner);
+	struct wf_scope *outer = wf_load_relaxed(&s->outer);
+
+	if (!owner || !outer || outer == owner->base || wf_load_relaxed(&outer->owner) == owner)
+		return outer;
+	return owner->base;
 }
 
 /* The innermost one that does not lie where fresh does, nor in one that does: what was opened in what was left, was left, too. */

@@ -143,6 +143,8 @@ WF_INLINE struct wf_scope *wf_scopes_top_of(struct wf_scopes *sc)
 
 /* The next one outwards that is sound. s: one of those that the caller, whose scopes sc are, has opened, or around these. */
 struct wf_scope *wf_scopes_outer_of(struct wf_scopes *sc, const struct wf_scope *s);
+/* The same, asked by any thread, which sees only whether the next one is open. s: one in which there is a group or a task. */
+struct wf_scope *wf_scope_outer_of(const struct wf_scope *s);
 /* Where s is noted, which the thread has opened; of one that lies deeper: how many are noted. */
 uint32_t wf_scopes_place_of(const struct wf_scopes *sc, const struct wf_scope *s);
 /* s, or NULL, is the innermost from now on, and so many are the thread's own. */
