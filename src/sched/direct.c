@@ -140,7 +140,7 @@ void wf_direct_end(void)
 	wf_worker_wakes(w, wf_rt.coarse_now);
 	wf_worker_begin_turn(w);
 	WF_TRACE(k, WF_EV_BACK, w->index + 1, 0);
-	/* We are busy again, and the monitor may have disarmed; as in wf_worker_loop(). */
+	/* We are busy again, and the monitor may have disarmed; as in wf_worker_enter(). */
 	wf_fence_seq_cst(&k->direct);
 	wf_monitor_arm();
 	learn(w, was != WF_DIRECT_WAITS);

@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "base/die.h"
 #include "mem/stack.h"
+#include "sched/carrier.h"
 #include "sched/clock.h"
 #include "sched/crowd.h"
 #include "sched/idle.h"
@@ -44,7 +45,7 @@ static void attach(struct wf_worker *w, struct wf_kthread *k, bool searching)
 {
 	k->is_searching = searching;
 	wf_store_release(&w->kthread, k);
-	wf_store_release(&k->worker, w); /* pairs with the acquire in wf_worker_loop() */
+	wf_store_release(&k->worker, w); /* pairs with the acquire in wf_carrier_loop() */
 }
 
 bool wf_rt_carry(struct wf_worker *w, bool searching)
@@ -67,7 +68,7 @@ bool wf_rt_carry(struct wf_worker *w, bool searching)
 		return false;
 	}
 	attach(w, k, searching);
-	error = wf_staff_spawn(k, wf_worker_loop);
+	error = wf_staff_spawn(k, wf_carrier_loop);
 	if (error == 0) {
 		wf_fetch_add(&wf_rt.nr_unbound, 1u);
 		return true;
@@ -225,16 +226,6 @@ struct wf_thread *wf_runtime_start(const struct wf_runtime_config *config)
 	return t;
 }
 
-/* Says nothing of itself yet: who wants something of it by a kick meanwhile is answered when it begins. */
-static void wait_for_worker(void *arg)
-{
-	struct wf_kthread *k = arg;
-
-	while (wf_load_acquire(&k->sleep_word))
-		(void)sys_futex_wait(&k->sleep_word, 1, -1);
-	wf_worker_loop(k);
-}
-
 long wf_runtime_staff(void)
 {
 	struct wf_kthread *k = wf_staff_new();
@@ -243,7 +234,7 @@ long wf_runtime_staff(void)
 	if (!k)
 		return -ENOMEM;
 	wf_store_release(&k->sleep_word, 1u);
-	ret = wf_staff_spawn(k, wait_for_worker);
+	ret = wf_staff_spawn(k, wf_carrier_loop_later);
 	if (ret == 0) {
 		wf_rt.nr_unbound = 1;
 		wf_staff_add_spare(k);

@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "base/fmt.h"
 #include "mem/stack.h"
+#include "sched/carrier.h"
 #include "sched/record.h"
 #include "sched/runtime.h"
 
@@ -216,7 +217,7 @@ long wf_staff_spawn_spare(void)
 
 	if (!k)
 		return -ENOMEM;
-	ret = wf_staff_spawn(k, wf_worker_loop);
+	ret = wf_staff_spawn(k, wf_carrier_loop);
 	if (ret == 0)
 		wf_fetch_add(&wf_rt.nr_unbound, 1u);
 	else
@@ -233,7 +234,7 @@ struct wf_kthread *wf_staff_spawn_bound(struct wf_thread *t)
 	k->bound = t;
 	k->cpu_began = 1; /* its clock begins at 0, and all of it is t's */
 	wf_store_release(&t->bound, k);
-	if (wf_staff_spawn(k, wf_worker_loop) == 0)
+	if (wf_staff_spawn(k, wf_carrier_loop) == 0)
 		return k;
 	wf_store_release(&t->bound, (struct wf_kthread *)NULL);
 	wf_staff_end(k);

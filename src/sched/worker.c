@@ -9,7 +9,6 @@
 #include "sched/worker.h"
 #include "arch/arch.h"
 #include "base/die.h"
-#include "base/fmt.h"
 #include "sched/account.h"
 #include "sched/bind.h"
 #include "sched/crowd.h"
@@ -18,19 +17,12 @@
 #include "sched/inbox.h"
 #include "sched/monitor.h"
 #include "sched/park.h"
-#include "sched/peer.h"
-#include "sched/preempt.h"
 #include "sched/rate.h"
 #include "sched/rescue.h"
 #include "sched/runtime.h"
 #include "sched/shuffle.h"
-#include "sched/staff.h"
 #include "sched/width.h"
 
-#include <errno.h>
-
-/* A burst of calls that block may leave many spares; those of the next burst come at once. */
-#define SPARE_LIFE_NS (5 * WF_SEC)
 #define TURN_SHORT (100 * WF_US / WF_VTIME_NS)
 #define POLL_EVERY_PICKS 61 /* a prime, so that it does not fall into step with a ring of threads */
 
@@ -506,83 +498,25 @@ void wf_worker_finish_switch(struct wf_kthread *k)
 	}
 }
 
-/* True: nobody needed us for long, and the kernel thread is to end. */
-static bool wait_as_spare(struct wf_kthread *k)
+void wf_worker_enter(struct wf_kthread *k, struct wf_thread *t)
 {
-	int64_t life = k->is_tied ? -1 : SPARE_LIFE_NS;
-
-	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.is_stopping)))
-		return true;
-	wf_staff_add_spare(k);
-	while (wf_load_acquire(&k->sleep_word)) {
-		if (sys_futex_wait(&k->sleep_word, 1, life) != -ETIMEDOUT)
-			continue;
-		if (wf_staff_retire_spare(k))
-			return true;
-		life = -1; /* one of the few that stay, or just taken */
-	}
-	return false;
+	wf_worker_begin_turn(k->worker);
+	prepare_to_run(k, t);
+	if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
+		wf_account_begin(k);
+	/* We are busy, then look whether the monitor ticks; it disarms, then looks whether anybody is busy. */
+	wf_fence_seq_cst(&k->prev_action);
+	wf_monitor_arm();
+	wf_arch_switch(&k->loop_sp, t->sp);
 }
 
-static void run_bound(struct wf_kthread *k)
+void wf_worker_enter_bound(struct wf_kthread *k)
 {
 	struct wf_thread *t = k->bound;
 
 	wf_bind_wait(k);
 	load(k, t);
 	wf_arch_switch(&k->loop_sp, t->sp);
-}
-
-/* By number of the kernel thread: it carries now this worker and now that one, or waits for one. */
-static void name_carrier(const struct wf_kthread *k)
-{
-	char role[16];
-	struct wf_fmt f;
-
-	wf_fmt_init(&f, role, sizeof(role));
-	wf_fmt_str(&f, "weft/");
-	wf_fmt_u64(&f, k->index);
-	wf_staff_name(role);
-}
-
-void wf_worker_loop(void *arg)
-{
-	struct wf_kthread *k = arg;
-
-	wf_arch_set_self(k);
-	wf_preempt_init_kthread(k);
-	wf_crowd_begin_carrier();
-	if (!k->bound) { /* that one has the name of its thread, which made it */
-		name_carrier(k);
-		wf_peer_watch(k);
-	}
-	for (;;) {
-		struct wf_thread *t;
-
-		wf_worker_finish_switch(k);
-		if (WF_UNLIKELY(k->bound)) {
-			run_bound(k);
-			continue;
-		}
-		if (WF_UNLIKELY(k->is_ending))
-			wf_bind_exit(k);
-		if (!wf_load_acquire(&k->worker)) {
-			if (wait_as_spare(k))
-				return;
-			continue;
-		}
-		t = wf_idle_find_work(k);
-		if (!t)
-			continue;
-		wf_worker_begin_turn(k->worker);
-		prepare_to_run(k, t);
-		if (WF_UNLIKELY(wf_load_relaxed(&wf_rt.accounts)))
-			wf_account_begin(k);
-		/* We are busy, then look whether the monitor ticks; it disarms, then looks whether anybody is busy. */
-		wf_fence_seq_cst(&k->prev_action);
-		wf_monitor_arm();
-		wf_arch_switch(&k->loop_sp, t->sp);
-	}
 }
 
 void wf_worker_go_on(void)
@@ -603,7 +537,7 @@ void wf_worker_go_on(void)
 	}
 	wf_store_relaxed(&w->slice_began, wf_load_relaxed(&wf_rt.coarse_now));
 	wf_worker_begin_turn(w);
-	/* Nobody may have been busy meanwhile, and the monitor disarmed; as in wf_worker_loop(). */
+	/* Nobody may have been busy meanwhile, and the monitor disarmed; as in wf_worker_enter(). */
 	wf_fence_seq_cst(&w->kthread);
 	wf_monitor_arm();
 }

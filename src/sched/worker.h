@@ -163,8 +163,10 @@ void wf_worker_charge(struct wf_kthread *k, struct wf_worker *w, bool is_rough);
 void wf_worker_begin_turn(struct wf_worker *w);
 /* t, which the caller owns, becomes ready on w. */
 void wf_worker_push(struct wf_worker *w, struct wf_thread *t, enum wf_place place);
-/* Loop of a kernel thread, on its own stack. */
-void wf_worker_loop(void *kthread);
+/* From the loop of k, the caller's: run t, which the caller owns, on k's worker. Returns when threads have nothing left to run there. */
+void wf_worker_enter(struct wf_kthread *k, struct wf_thread *t);
+/* The same of the thread that k is bound to, when it can run. */
+void wf_worker_enter_bound(struct wf_kthread *k);
 
 /* The caller's kernel thread carries no worker: take one, or go where one is. */
 WF_PARKS void wf_worker_go_on(void);

@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "base/san.h"
 #include "model.h"
+#include "sched/carrier.h"
 #include "sched/direct.h"
 
 #include <errno.h>
@@ -97,7 +98,7 @@ static struct wf_kthread *new_kthread(const char *name, void (*fn)(void *), void
 struct wf_kthread *machine_kthread(struct wf_worker *w)
 {
 	static const char *const names[] = { "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7" };
-	struct wf_kthread *k = new_kthread(names[machine.nr_kthreads & 7], wf_worker_loop, NULL);
+	struct wf_kthread *k = new_kthread(names[machine.nr_kthreads & 7], wf_carrier_loop, NULL);
 	struct wf_worker **link = &wf_rt.vacant;
 
 	if (!w)
