@@ -148,8 +148,11 @@ static void arm(void)
 	alarm((unsigned int)(seconds * patience));
 }
 
+/* NAME: those that have it in theirs. -NAME: all others. */
 static bool is_wanted(const struct tap_test *test, int argc, char **argv)
 {
+	if (argc == 2 && argv[1][0] == '-')
+		return !strstr(test->name, argv[1] + 1);
 	for (int i = 1; i < argc; i++) {
 		if (strstr(test->name, argv[i]))
 			return true;

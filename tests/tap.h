@@ -12,9 +12,9 @@
  *		CHECK_EQ(1 + 1, 2);
  *	}
  *
- * Arguments of the program: parts of test names; only tests whose name contains one of them run.
- * `--list` prints the names. A program that takes longer than 60 s (WEFT_TEST_TIMEOUT seconds; 0 for no
- * limit; with CI set four times that) says which test hung, calls tap_on_hang and exits with 124.
+ * Arguments of the program: parts of test names; only tests whose name contains one of them run. `-NAME` alone runs all others.
+ * `--list` prints the names. A program that takes longer than 60 s (WEFT_TEST_TIMEOUT seconds; 0 for no limit; with CI set four
+ * times that) says which test hung, calls tap_on_hang and exits with 124.
  */
 #ifndef WEFT_TESTS_TAP_H
 #define WEFT_TESTS_TAP_H

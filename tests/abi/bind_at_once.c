@@ -8,7 +8,7 @@
 #include <sched.h>
 
 #define NR 4
-#define ROUNDS 200
+#define ROUNDS 60
 
 static int nr_there; /* atomic */
 

@@ -23,7 +23,7 @@
 #include "trace/since.h"
 #include "trace/trace.h"
 
-#define ROUNDS 1000
+#define ROUNDS 250
 #define MANY_READS 20000 /* enough for the whole target, if it does not lie */
 
 static long nr_traced;        /* targets with events */
