@@ -335,6 +335,8 @@ WF_NOINLINE WF_FACE_CODE static void switch_scopes(struct wf_fiber_home *home,
 
 	wf_scopes_switch(stays ? NULL : &self->scopes,
 			 begins && to != &home->own ? &to->scopes : NULL, sp);
+	if (!begins)
+		wf_scopes_return(&to->scopes);
 }
 
 /* The states of both say already what will be. begins: to goes on for somebody, and not because one that it has resumed stops. */
@@ -342,7 +344,7 @@ WF_INLINE void *go(struct wf_fiber_home *home, struct weft_fiber *self, struct w
 		   void *value, bool begins)
 {
 	if (WF_UNLIKELY(home->scopes->top != home->scopes->ground || to->scopes.top ||
-			self->scopes.link))
+			self->scopes.link || to->scopes.link))
 		switch_scopes(home, self, to, begins, (uintptr_t)__builtin_dwarf_cfa());
 	if (home->cxx) {
 		self->cxx = *home->cxx;

@@ -242,13 +242,18 @@ static inline WF_FACE_CODE bool is_doubtful(const struct wf_scopes *sc, const st
 	       (top != sc->base && !wf_scope_is_sound(sc, top)) || (uintptr_t)top < sp;
 }
 
+/* Up to top. A handler that was left in the midst of a close has left the count as it was. */
+static inline WF_FACE_CODE uint32_t count_to(const struct wf_scopes *sc, const struct wf_scope *top)
+{
+	return top == sc->ground ? top != sc->base : sc->nr_open;
+}
+
 static inline __attribute__((always_inline)) WF_FACE_CODE void open_in(
 	struct wf_scopes *sc, struct wf_scope *top, struct wf_scope *s, weft_time deadline,
 	const char *name, uint32_t state)
 {
 	const int64_t until = state & WF_SCOPE_SHIELD ? deadline : WF_MIN(deadline, sc->until);
-	/* A handler that was left in the midst of a close has left the count as it was. */
-	const uint32_t nr = top == sc->ground ? top != sc->base : sc->nr_open;
+	const uint32_t nr = count_to(sc, top);
 
 	s->deadline = deadline;
 	s->name = name;
@@ -396,11 +401,13 @@ static WF_FACE_CODE void hang_on(struct wf_scope *s, struct wf_scope *outer)
 
 /*
  * The fiber's own, which are those that were opened since it came, hang one on the other behind that without the notes; and the
- * outermost on what is there as long as the thread runs, since its resumer may close what lies in between.
+ * outermost on what is there as long as the thread runs, since its resumer may close what lies in between. A crew thread is in a
+ * scope of its forker's only until the task ends.
  */
 static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chain)
 {
 	struct wf_scope *s = wf_scopes_top_of(sc), *top = NULL, *outermost = NULL;
+	struct wf_scope *const lasting = sc->helps ? NULL : sc->ground;
 
 	while (s && s != sc->ground && s != sc->base && s != chain->link &&
 	       wf_scopes_place_of(sc, s) >= WF_MIN(chain->nr_around, (uint32_t)WF_SCOPES_NOTED)) {
@@ -412,8 +419,8 @@ static WF_FACE_CODE void leave(struct wf_scopes *sc, struct wf_scope_chain *chai
 	}
 	wf_scopes_cut(sc, s);
 	if (outermost)
-		hang_on(outermost, sc->ground);
-	*chain = (struct wf_scope_chain){ .top = top, .link = outermost ? sc->ground : NULL };
+		hang_on(outermost, lasting);
+	*chain = (struct wf_scope_chain){ .top = top, .link = top ? lasting : NULL };
 }
 
 /* From the outermost one of the chain to s: on, and one in the other. nr: how many lie around them; returned: s counted, too. */
@@ -442,14 +449,11 @@ static WF_FACE_CODE bool is_own(const struct wf_scopes *sc, const struct wf_scop
 	       wf_scopes_place_of(sc, s) == WF_MIN(sc->nr_open, (uint32_t)WF_SCOPES_NOTED);
 }
 
-/* Groups that a fiber has opened lie in other scopes than before, and nobody has told their threads of these. */
-static WF_FACE_CODE void tell_groups(struct wf_scopes *sc, const struct wf_scope *s)
+/* What a fiber has begun lies in other scopes than before, and nobody has told its threads of these. */
+static WF_FACE_CODE void tell_below(struct wf_scopes *sc, const struct wf_scope *s)
 {
-	struct wf_thread *self;
+	struct wf_thread *self = wf_face_enter();
 
-	if (wf_list_is_empty(&sc->groups))
-		return;
-	self = wf_face_enter();
 	wf_group_tell(self, sc, s);
 	wf_face_leave(self);
 }
@@ -457,13 +461,13 @@ static WF_FACE_CODE void tell_groups(struct wf_scopes *sc, const struct wf_scope
 static WF_FACE_CODE void enter(struct wf_scopes *sc, struct wf_scope_chain *chain, uintptr_t sp)
 {
 	struct wf_scope *on = wf_scopes_prune(sc, sp, NULL), *outermost = NULL;
-	const uint32_t nr_around = sc->nr_open;
+	const uint32_t nr_around = count_to(sc, on);
 
 	for (struct wf_scope *s = chain->top; is_own(sc, s, chain->link); s = s->outer)
 		outermost = s;
 	if (outermost) {
 		wf_scopes_set_top(sc, chain->top, hang(sc, chain->top, outermost, on, nr_around));
-		tell_groups(sc, outermost);
+		tell_below(sc, outermost);
 	}
 	*chain = (struct wf_scope_chain){ .link = on, .nr_around = nr_around };
 }
@@ -474,6 +478,18 @@ void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entere
 		leave(&own, left);
 	if (entered)
 		enter(&own, entered, sp);
+}
+
+/* Some of those around it may have been closed behind a transfer. */
+void wf_scopes_return(struct wf_scope_chain *to)
+{
+	struct wf_scope *top = wf_scopes_top_of(&own);
+	const uint32_t nr = count_to(&own, top);
+
+	if (nr < to->nr_around) {
+		to->link = top;
+		to->nr_around = nr;
+	}
 }
 
 /* Natively a canceller only leaves word of it, and ThreadSanitizer keeps handlers back: so often is that looked for. */

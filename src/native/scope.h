@@ -37,6 +37,8 @@ struct wf_scope_chain {
  */
 WF_FACE_CODE void wf_scopes_switch(struct wf_scope_chain *left, struct wf_scope_chain *entered,
 				   uintptr_t sp);
+/* The same of a fiber, or of the thread's own stack, whose scopes have stayed in force meanwhile. */
+WF_FACE_CODE void wf_scopes_return(struct wf_scope_chain *to);
 
 /*
  * Sleep on the word, as FUTEX_WAIT_BITSET does, and no longer than the caller's scopes allow, each time: -ETIMEDOUT,

@@ -127,6 +127,12 @@ static struct walk among_threads_of(const struct wf_thread *self, struct wf_grou
 	return (struct walk){ .g = g, .at = g->members.next };
 }
 
+/* Natively whoever has cancelled it may have left the telling to us, and a fiber may have taken it elsewhere since. */
+static bool is_cancelled(const struct wf_group *g)
+{
+	return wf_load_seq_cst(&g->scope.state) & WF_SCOPE_CANCELLED;
+}
+
 /* Tell all threads that lie in s, from where it begins to where it is back. */
 static void tell_below(const struct wf_thread *self, struct walk at, const struct wf_scope *s)
 {
@@ -158,7 +164,8 @@ static void tell_below(const struct wf_thread *self, struct walk at, const struc
 		} else if (!at.in_helpers) {
 			struct wf_group *g = container_of(at.at, struct wf_group, link);
 
-			if (lies_in(g->scope.outer, s, at.sc == root.sc ? NULL : at.sc->base))
+			if (lies_in(g->scope.outer, s, at.sc == root.sc ? NULL : at.sc->base) ||
+			    (!self && is_cancelled(g)))
 				at = among_threads_of(self, g);
 			else
 				at.at = at.at->next;

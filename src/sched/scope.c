@@ -142,7 +142,7 @@ struct wf_scope *wf_scope_outer_of(const struct wf_scope *s)
 
 	if (!owner || !outer || outer == owner->base || wf_load_relaxed(&outer->owner) == owner)
 		return outer;
-	return owner->base;
+	return s == owner->ground ? owner->base : wf_load_relaxed(&owner->ground);
 }
 
 /* The innermost one that does not lie where fresh does, nor in one that does: what was opened in what was left, was left, too. */

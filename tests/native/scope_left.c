@@ -6,7 +6,6 @@
 #include "tap.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -419,96 +418,6 @@ TEST(threads_of_a_fibers_group_hear_of_the_scope_that_it_is_resumed_in)
 	CHECK(weft_fiber_is_done(f));
 	(void)weft_scope_close(&around);
 	weft_fiber_free(f);
-}
-
-struct suspended {
-	weft_group g;
-	int is_asked, error_then; /* atomic */
-	int error;
-};
-
-/* Whether something is over for it, as soon as it is asked. */
-static int looks(void *arg)
-{
-	struct suspended *s = arg;
-
-	while (!__atomic_load_n(&s->is_asked, __ATOMIC_ACQUIRE))
-		(void)sched_yield();
-	__atomic_store_n(&s->error_then, weft_scope_check(), __ATOMIC_RELEASE);
-	return 0;
-}
-
-static int ask(struct suspended *s)
-{
-	int error;
-
-	__atomic_store_n(&s->is_asked, 1, __ATOMIC_RELEASE);
-	while ((error = __atomic_load_n(&s->error_then, __ATOMIC_ACQUIRE)) == 1)
-		(void)sched_yield();
-	return error;
-}
-
-static void *waits_for_a_group(void *arg)
-{
-	struct suspended *s = arg;
-	weft_scope own;
-
-	weft_scope_open(&own, WEFT_NEVER, "own");
-	CHECK_EQ(weft_group_go(&s->g, looks, s), 0);
-	(void)weft_fiber_yield(NULL);
-	s->error = weft_scope_check();
-	(void)weft_group_wait(&s->g);
-	(void)weft_scope_close(&own);
-	return NULL;
-}
-
-/* In room[0], which is closed then. */
-static weft_fiber *suspend(struct suspended *s)
-{
-	weft_fiber *f = weft_fiber_new(waits_for_a_group, NULL);
-
-	*s = (struct suspended){ .error_then = 1 };
-	weft_scope_open(&room[0], WEFT_NEVER, "around");
-	(void)weft_fiber_resume(f, s);
-	CHECK_EQ(weft_scope_close(&room[0]), 0);
-	return f;
-}
-
-static void go_on_with(weft_fiber *f)
-{
-	(void)weft_fiber_resume(f, NULL);
-	CHECK(weft_fiber_is_done(f));
-	weft_fiber_free(f);
-}
-
-TEST(what_its_resumer_opens_later_is_not_around_a_suspended_fiber)
-{
-	struct suspended s;
-	weft_fiber *f = suspend(&s);
-
-	weft_scope_open(&room[0], WEFT_NOW, "another one, in the same place");
-	weft_scope_cancel(&room[0]);
-	CHECK_EQ(ask(&s), 0);
-	CHECK_EQ(weft_scope_close(&room[0]), 0);
-	go_on_with(f);
-	CHECK_EQ(s.error, 0);
-}
-
-/* The byte is neither a shield's state nor a sound one. */
-TEST(whoever_cancels_does_not_look_where_the_resumer_of_a_suspended_fiber_has_closed_one)
-{
-	struct suspended s;
-	weft_scope outer;
-	weft_fiber *f;
-
-	weft_scope_open(&outer, WEFT_NEVER, "outer");
-	f = suspend(&s);
-	overwrite_with(0x40);
-	weft_scope_cancel(&outer);
-	CHECK_EQ(ask(&s), 0);
-	go_on_with(f);
-	CHECK_EQ(s.error, -ECANCELED);
-	CHECK_EQ(weft_scope_close(&outer), -ECANCELED);
 }
 
 static sigjmp_buf jump;
