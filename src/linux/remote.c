@@ -6,8 +6,9 @@
  * Called by: named.c, deathsig.c. The asker publishes an errand, kicks the kernel thread, and waits; the kick's handler,
  * or the door, makes the call, whatever the kernel thread is at.
  *
- * Invariant: an errand lies on the asker's stack, and the asker does not return before it is answered or nobody
- * can answer it any more. The kernel thread that exchanges it out of k->errand answers it before it does anything else.
+ * Invariant: an errand lies on the asker's stack. Whoever takes it out of k->errand, by an atomic operation, has it: the kernel
+ * thread, which answers it before it does anything else, or the asker, once the one that it has asked has ended; another one that
+ * has come back as k since may answer it, too. So the asker does not return before it is answered or nobody can answer it any more.
  * Errands lie in memory that the program can write, and the kernel thread may have rights that the program gave up. So
  * an errand is one of a few, and none that would give a right: nobody begins to trace, or be traced, by this way.
  */
@@ -21,7 +22,6 @@ struct errand {
 	enum lx_remote what; /* (p) */
 	long args[4];        /* (p) */
 	long ret;            /* (a) before is_done */
-	bool is_claimed;     /* (a) */
 	bool is_done;        /* (a) */
 };
 
@@ -82,7 +82,6 @@ void lx_remote_answer(struct wf_kthread *k)
 	e = wf_exchange(&k->errand, (void *)NULL);
 	if (!e)
 		return;
-	wf_store_release(&e->is_claimed, true);
 	/* As it was when it was looked at. */
 	for (size_t i = 0; i < ARRAY_LEN(args); i++)
 		args[i] = wf_load_relaxed(&e->args[i]);
@@ -102,11 +101,9 @@ long lx_remote_do(struct wf_kthread *k, enum lx_remote what, long a, long b, lon
 	}
 	wf_kick(k);
 	for (uint32_t round = 0; !wf_load_acquire(&e.is_done); round++) {
-		if (wf_load_acquire(&k->tid) != tid && !wf_load_acquire(&e.is_claimed)) {
-			seen = &e;
-			(void)wf_cas(&k->errand, &seen, (void *)NULL);
+		seen = &e;
+		if (wf_load_acquire(&k->tid) != tid && wf_cas(&k->errand, &seen, (void *)NULL))
 			return -ESRCH;
-		}
 		sys_relax(round);
 	}
 	return e.ret;

@@ -45,41 +45,42 @@ struct wf_kthread {
 	struct wf_worker *joins;  /* (o) for WF_PREV_JOIN */
 	/* (a) 0; 1 in a call that may block; 2 the worker was taken meanwhile */
 	uint32_t insys;
-	uint32_t direct;        /* (a) enum wf_direct */
-	int64_t direct_until;   /* (a) when such a wait ends; written before it begins */
-	uint32_t kick_sent;     /* (a) one kick outstanding at most */
-	uint32_t preempt;       /* (a) the monitor wants the CPU for somebody else */
+	uint32_t direct;      /* (a) enum wf_direct */
+	int64_t direct_until; /* (a) when such a wait ends; written before it begins */
+	uint32_t kick_sent;   /* (a) one kick outstanding at most */
+	uint32_t preempt;     /* (a) the monitor wants the CPU for somebody else */
+	/* These three stay when it comes back as another kernel thread: others are at them that know nothing of that. */
 	uint32_t nr_preempting; /* (a) who are about to say so, and to kick it; see insys.c */
-	bool takes_altstack;    /* (o) the next kick puts the alternate stack in place */
-	uint32_t sleep_word;    /* (a) 1: a spare asleep on it */
-	bool is_searching;      /* (o) holds one of wf_rt.nr_searching */
-	bool is_lazy;           /* (o) counted in wf_rt.nr_lazy */
-	bool is_door;           /* (c) the main kernel thread: takes signals, never runs threads */
-	bool is_helper;         /* (c) runs no threads either; see wf_staff_spawn_helper() */
-	void *helper_arg;       /* (c) */
-	bool is_poller;         /* (o) the helper of poller.c */
-	bool is_ending;         /* (a) its bound thread has ended */
-	bool is_revived;        /* by its maker: it had ended, and comes back */
+	void *errand; /* (a) a call that another kernel thread asks it to make; linux/remote.c */
+	struct wf_trace_ring *ring; /* (a) WF_TRACE_RINGS of them, or NULL; see record.h */
+	bool takes_altstack;        /* (o) the next kick puts the alternate stack in place */
+	uint32_t sleep_word;        /* (a) 1: a spare asleep on it */
+	bool is_searching;          /* (o) holds one of wf_rt.nr_searching */
+	bool is_lazy;               /* (o) counted in wf_rt.nr_lazy */
+	bool is_door;     /* (c) the main kernel thread: takes signals, never runs threads */
+	bool is_helper;   /* (c) runs no threads either; see wf_staff_spawn_helper() */
+	void *helper_arg; /* (c) */
+	bool is_poller;   /* (o) the helper of poller.c */
+	bool is_ending;   /* (a) its bound thread has ended */
+	bool is_revived;  /* by its maker: it had ended, and comes back */
 	/* (o) the kernel ties something of the program to it, which would end with it: see wf_kthread_tie() */
 	bool is_tied;
 	/* (a) the last request to all kernel threads that it set out to answer, and has answered; linux/everybody.c */
 	uint32_t request_claimed, request_answered;
-	long request_ret; /* (p) before request_answered: what that one returned here */
-	void *errand; /* (a) a call that another kernel thread asks it to make; linux/remote.c */
+	long request_ret;        /* (p) before request_answered: what that one returned here */
 	struct wf_thread *bound; /* (o) runs nothing else; see bind.h */
 	uint32_t bound_is_ready; /* (a) futex word */
 	int64_t bound_until;     /* (o) deadline of its park */
 	/* (o) bound ones whose threads we made ready under a lock, to be woken when it is given up */
 	struct wf_kthread *woken[8];
 	uint32_t nr_woken;
-	bool holds_wakes;           /* (o) */
-	int tid;                    /* (a) kernel tid; 0 before it exists and once it has ended */
-	uint32_t index;             /* (c) */
-	uintptr_t tls;              /* (o) FS base that is loaded */
-	void *stack, *altstack;     /* (c) */
-	void *save_area;            /* (o) room for the next preempted context */
-	struct wf_trace_ring *ring; /* (a) WF_TRACE_RINGS of them, or NULL; see record.h */
-	uint64_t rng;               /* (o) shuffle.h */
+	bool holds_wakes;       /* (o) */
+	int tid;                /* (a) kernel tid; 0 before it exists and once it has ended */
+	uint32_t index;         /* (c) */
+	uintptr_t tls;          /* (o) FS base that is loaded */
+	void *stack, *altstack; /* (c) */
+	void *save_area;        /* (o) room for the next preempted context */
+	uint64_t rng;           /* (o) shuffle.h */
 	struct wf_kthread *next_spare; /* (q) among the spares, or those that end */
 	uint32_t call_nr;              /* (a) system call in progress, for dumps */
 	/* (a) written by its own thread; see account.c. 0 began: nothing was read yet */

@@ -22,23 +22,25 @@ void wf_staff_end(struct wf_kthread *k)
 	wf_spin_unlock(&wf_rt.lock);
 }
 
-/* All but one word: a monitor that took k for a worker's before it ended may be counted there, and is about to count itself out. */
+/*
+ * All but three words. A monitor that took k for a worker's before it ended may be counted in nr_preempting, and is about to count
+ * itself out; somebody may take back the errand that it has asked of k, or give k a ring.
+ */
 static void make_new(struct wf_kthread *k)
 {
-	const size_t word = offsetof(struct wf_kthread, nr_preempting);
-	const size_t behind = word + sizeof(k->nr_preempting);
+	const size_t kept = offsetof(struct wf_kthread, nr_preempting);
+	const size_t behind = offsetof(struct wf_kthread, ring) + sizeof(k->ring);
 	const struct wf_kthread fresh = {
 		.self = k,
 		.is_revived = true,
 		.stack = k->stack,
 		.altstack = k->altstack,
 		.save_area = k->save_area,
-		.ring = k->ring,
 		.index = k->index,
 		.count = k->count,
 	};
 
-	__builtin_memcpy(k, &fresh, word);
+	__builtin_memcpy(k, &fresh, kept);
 	__builtin_memcpy((char *)k + behind, (const char *)&fresh + behind, sizeof(fresh) - behind);
 }
 

@@ -7,6 +7,8 @@
 
 #include "tap.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -72,4 +74,60 @@ TEST(nothing_else_is_done)
 	CHECK_EQ(answer_forged((enum lx_remote)__NR_getpid, 0, 0), -EINVAL);
 	CHECK_EQ(answer_forged((enum lx_remote) - 1, 0, 0), -EINVAL);
 	CHECK_EQ(answer_forged((enum lx_remote)__NR_openat, -100, (long)"/etc/passwd"), -EINVAL);
+}
+
+#define LOOKS_OF_THE_ASKER 10000
+
+/* Of no process: a kick reaches nobody. */
+static struct wf_kthread asked = { .self = &asked, .tid = -1 };
+static struct wf_kthread taker = { .self = &taker };
+
+static void *await_errand(void)
+{
+	void *errand;
+
+	while (!(errand = wf_load_acquire(&asked.errand)))
+		(void)sched_yield();
+	return errand;
+}
+
+/* It takes the errand, has another number since, and answers late. */
+static void *takes_it(void *arg)
+{
+	(void)await_errand();
+	taker.errand = wf_exchange(&asked.errand, NULL);
+	wf_store_release(&asked.tid, 0);
+	for (int i = 0; i < LOOKS_OF_THE_ASKER; i++)
+		(void)sched_yield();
+	lx_remote_answer(&taker);
+	return arg;
+}
+
+TEST(the_asker_waits_for_whoever_has_taken_it)
+{
+	pthread_t t;
+
+	wf_store_release(&asked.tid, -1);
+	CHECK_EQ(pthread_create(&t, NULL, takes_it, NULL), 0);
+	CHECK_EQ(lx_remote_do(&asked, LX_REMOTE_DEATH_SIGNAL, 0, 0, 0, 0), 0);
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	CHECK(!asked.errand);
+}
+
+static void *ends(void *arg)
+{
+	(void)await_errand();
+	wf_store_release(&asked.tid, 0);
+	return arg;
+}
+
+TEST(the_asker_takes_it_back_from_one_that_has_ended)
+{
+	pthread_t t;
+
+	wf_store_release(&asked.tid, -1);
+	CHECK_EQ(pthread_create(&t, NULL, ends, NULL), 0);
+	CHECK_EQ(lx_remote_do(&asked, LX_REMOTE_DEATH_SIGNAL, 0, 0, 0, 0), -ESRCH);
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	CHECK(!asked.errand);
 }

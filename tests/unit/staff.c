@@ -32,3 +32,14 @@ TEST(a_monitor_that_is_counted_there_can_count_itself_out)
 	CHECK(wf_staff_new() == &k);
 	CHECK_EQ(k.nr_preempting, 1);
 }
+
+/* Or the asker, which finds that it is gone, takes it back from nobody, and waits for ever. */
+TEST(an_errand_that_is_asked_of_it_stays)
+{
+	int errand;
+
+	end_one();
+	wf_store_release(&k.errand, (void *)&errand);
+	CHECK(wf_staff_new() == &k);
+	CHECK(k.errand == &errand);
+}
