@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A burst of calls that only the kernel can answer, each on a kernel thread of its own: afterwards the process
- * has few of them again, and the next burst is served as well.
+ * has less than half of them, and the next burst is served as well.
  */
 #include <fcntl.h>
 #include <sys/file.h>
 
 #include "check.h"
 
-#define NR_THREADS 40
-#define MOST_LEFT 12 /* workers, the door, two spares, and room */
+#define MORE_THREADS 40 /* than processors */
+#define MOST_THREADS 1000
 
 static char path[] = "/tmp/weft-spares-XXXXXX";
 static int held;
@@ -23,22 +23,6 @@ static void *waits_for_lock(void *arg)
 	CHECK_SYS(flock(fd, LOCK_SH));
 	close(fd);
 	return arg;
-}
-
-static void burst(void)
-{
-	pthread_t t[NR_THREADS];
-
-	STORE(&nr_ready, 0);
-	CHECK_SYS(flock(held, LOCK_EX));
-	for (int i = 0; i < NR_THREADS; i++)
-		t[i] = start(waits_for_lock, NULL);
-	while (LOAD(&nr_ready) < NR_THREADS)
-		sched_yield();
-	let_others_block();
-	CHECK_SYS(flock(held, LOCK_UN));
-	for (int i = 0; i < NR_THREADS; i++)
-		join(t[i]);
 }
 
 /* The kernel's answer, asked from another process. */
@@ -67,15 +51,39 @@ static int kernel_threads(void)
 	return nr;
 }
 
+/* Returns how many kernel threads there were. */
+static int burst(void)
+{
+	const long nr = MORE_THREADS + sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t t[MOST_THREADS];
+	int nr_there;
+
+	STORE(&nr_ready, 0);
+	CHECK_SYS(flock(held, LOCK_EX));
+	CHECK(nr <= MOST_THREADS);
+	for (long i = 0; i < nr; i++)
+		t[i] = start(waits_for_lock, NULL);
+	while (LOAD(&nr_ready) < nr)
+		sched_yield();
+	let_others_block();
+	nr_there = kernel_threads();
+	CHECK_SYS(flock(held, LOCK_UN));
+	for (long i = 0; i < nr; i++)
+		join(t[i]);
+	return nr_there;
+}
+
 int main(void)
 {
+	int nr_there;
+
 	held = (int)CHECK_SYS(mkstemp(path));
-	burst();
-	/* as long as it takes; run.py has a limit */
-	while (kernel_threads() > MOST_LEFT)
+	nr_there = burst();
+	/* Workers stay, a door, and two spares. As long as it takes; run.py has a limit. */
+	while (kernel_threads() > nr_there / 2)
 		sleep_ns(100 * MS);
 	ok("few kernel threads are left");
-	burst();
+	(void)burst();
 	unlink(path);
 	ok("they come back");
 	return finish();

@@ -17,6 +17,8 @@ static pthread_t own[2];
 static sem_t go;
 static int nice_of_main;
 
+#define MOST_TRIES 1000
+
 static int leaves_a_mask(void *arg)
 {
 	sigset_t set;
@@ -41,12 +43,27 @@ static int looks(void *out_name)
 	return sigismember(&set, SIGUSR2) || getpriority(PRIO_PROCESS, 0) != nice_of_main;
 }
 
+/* One behind the other. */
+static void run_both(const struct weft_thread_opts *opts, const char *of_main)
+{
+	char name[16] = "";
+	int is_other = -1;
+	weft_thread *t[2];
+
+	CHECK_EQ(weft_thread_spawn(leaves_a_mask, NULL, opts, &t[0]), 0);
+	sem_post(&go);
+	CHECK_EQ(weft_thread_spawn(looks, name, NULL, &t[1]), 0);
+	CHECK_EQ(weft_thread_join(t[0], NULL, WEFT_NEVER), 0);
+	CHECK_EQ(weft_thread_join(t[1], &is_other, WEFT_NEVER), 0);
+	CHECK_EQ(is_other, 0);
+	CHECK(strcmp(name, of_main) == 0);
+}
+
 TEST(the_next_thread_finds_nothing_of_one_that_had_a_pthread_for_itself)
 {
 	struct weft_thread_opts opts = { .size = sizeof(opts), .name = "first" };
-	char name[16] = "", of_main[16];
-	int is_other = -1;
-	weft_thread *t[2];
+	char of_main[16];
+	int tries = 0;
 	weft_scope s;
 
 	/* The first scope of a program takes a look at libc, for which its thread waits. */
@@ -58,12 +75,9 @@ TEST(the_next_thread_finds_nothing_of_one_that_had_a_pthread_for_itself)
 		SKIP("nobody can be nicer than the test");
 	opts.nice = nice_of_main + 1;
 	sem_init(&go, 0, 0);
-	CHECK_EQ(weft_thread_spawn(leaves_a_mask, NULL, &opts, &t[0]), 0);
-	sem_post(&go);
-	CHECK_EQ(weft_thread_spawn(looks, name, NULL, &t[1]), 0);
-	CHECK_EQ(weft_thread_join(t[0], NULL, WEFT_NEVER), 0);
-	CHECK_EQ(weft_thread_join(t[1], &is_other, WEFT_NEVER), 0);
-	CHECK(is_native_run() || pthread_equal(own[0], own[1]));
-	CHECK_EQ(is_other, 0);
-	CHECK(strcmp(name, of_main) == 0);
+	/* Where many run at a time, the second may begin in another pthread. */
+	do
+		run_both(&opts, of_main);
+	while (!is_native_run() && !pthread_equal(own[0], own[1]) && ++tries < MOST_TRIES);
+	CHECK(tries < MOST_TRIES);
 }
