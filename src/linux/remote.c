@@ -6,7 +6,7 @@
  * Called by: named.c, deathsig.c. The asker publishes an errand, kicks the kernel thread, and waits; the kick's handler,
  * or the door, makes the call, whatever the kernel thread is at.
  *
- * Invariant: an errand lies on the asker's stack. Whoever takes it out of k->errand, by an atomic operation, has it: the kernel
+ * Invariant: an errand lies on the asker's stack. The one that takes it out of k->errand, by an atomic operation, has it: the kernel
  * thread, which answers it before it does anything else, or the asker, once the one that it has asked has ended; another one that
  * has come back as k since may answer it, too. So the asker does not return before it is answered or nobody can answer it any more.
  * Errands lie in memory that the program can write, and the kernel thread may have rights that the program gave up. So

@@ -449,7 +449,7 @@ static WF_FACE_CODE bool is_own(const struct wf_scopes *sc, const struct wf_scop
 	       wf_scopes_place_of(sc, s) == WF_MIN(sc->nr_open, (uint32_t)WF_SCOPES_NOTED);
 }
 
-/* What a fiber has begun lies in other scopes than before, and nobody has told its threads of these. */
+/* Threads that a fiber has begun lie in other scopes than before, and nobody has told them of these. */
 static WF_FACE_CODE void tell_below(struct wf_scopes *sc, const struct wf_scope *s)
 {
 	struct wf_thread *self = wf_face_enter();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a kernel thread does between the threads that it runs; see carrier.h. */
+/* The loop of a kernel thread, between the threads that it runs; see carrier.h. */
 #include "sched/carrier.h"
 #include "arch/arch.h"
 #include "base/fmt.h"

@@ -127,7 +127,7 @@ static struct walk among_threads_of(const struct wf_thread *self, struct wf_grou
 	return (struct walk){ .g = g, .at = g->members.next };
 }
 
-/* Natively whoever has cancelled it may have left the telling to us, and a fiber may have taken it elsewhere since. */
+/* Natively its canceller may have left the telling to us, and a fiber may have taken it elsewhere since. */
 static bool is_cancelled(const struct wf_group *g)
 {
 	return wf_load_seq_cst(&g->scope.state) & WF_SCOPE_CANCELLED;

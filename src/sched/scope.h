@@ -69,7 +69,7 @@ struct wf_scopes {
 	int64_t until;         /* (o) top's; WF_NEVER without */
 	struct wf_scope *base; /* (c) of the group that has made the thread, or NULL */
 	struct wf_scope *
-		ground; /* (o) the innermost that is there as long as the thread runs: base, or its own outermost one */
+		ground; /* (o) the innermost that stays while the thread runs, or the task that it was given: base, or its own outermost one */
 	uint32_t nr_open; /* (o) how many it has opened itself */
 	bool is_ready;    /* (o) the thread's first scope or group was seen to */
 	bool is_probing; /* (o) it makes the futex wait that tells where those are that can be ended once */

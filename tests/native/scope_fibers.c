@@ -111,7 +111,7 @@ TEST(what_its_resumer_opens_later_is_not_around_a_suspended_fiber)
 }
 
 /* The byte is neither a shield's state nor a sound one. */
-TEST(whoever_cancels_does_not_look_where_the_resumer_of_a_suspended_fiber_has_closed_one)
+TEST(a_canceller_does_not_look_where_the_resumer_of_a_suspended_fiber_has_closed_one)
 {
 	struct suspended s;
 	weft_scope outer;
@@ -257,7 +257,7 @@ static void *opens_one_later(void *arg)
 	return arg;
 }
 
-/* What was around it when it resumed another fiber was closed behind that one's transfer. */
+/* The scope that was around it when it resumed another fiber was closed behind that one's transfer. */
 TEST(a_fiber_takes_along_what_it_has_opened_behind_a_transfer_past_it)
 {
 	waits = weft_fiber_new(opens_one_later, NULL);

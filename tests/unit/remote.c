@@ -103,7 +103,7 @@ static void *takes_it(void *arg)
 	return arg;
 }
 
-TEST(the_asker_waits_for_whoever_has_taken_it)
+TEST(the_asker_waits_for_the_one_that_has_taken_it)
 {
 	pthread_t t;
 
