@@ -14,8 +14,10 @@ void wf_kick(struct wf_kthread *k)
 
 void wf_kick_anyway(struct wf_kthread *k)
 {
+	const int tid = wf_load_relaxed(&k->tid);
+
 	k->count.kicks++;
 	/* A real-time signal needs a place in the user's queue; a standard one always has its bit. */
-	if (sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK) == -EAGAIN)
-		(void)sys_tgkill(wf_rt.pid, k->tid, WF_SIG_KICK_SPARE);
+	if (sys_tgkill(wf_rt.pid, tid, WF_SIG_KICK) == -EAGAIN)
+		(void)sys_tgkill(wf_rt.pid, tid, WF_SIG_KICK_SPARE);
 }
