@@ -183,7 +183,8 @@ void wf_scopes_enter(weft_scope *user)
 {
 	struct wf_scopes *sc = &own;
 
-	sc->noted[0] = sc->ground = sc->top = (struct wf_scope *)user;
+	sc->noted[0] = sc->top = (struct wf_scope *)user;
+	wf_store_relaxed(&sc->ground, sc->top);
 	sc->nr_open = 1;
 	sc->until = sc->top->until;
 }

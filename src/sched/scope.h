@@ -15,7 +15,12 @@
  *   - The timer of a thread, which stays armed beyond the wait that armed it, stores that it is armed no more before it looks
  *     at the state and in_call; the thread looks at `armed` behind its barrier, and reads the clock as it arms it anew.
  *   - A thread joins the tree under the lock of its group, and is told of nothing before; so it looks for itself then.
- * tests/model/scopes has all of it.
+ * tests/model/scopes has these three.
+ *   - A fiber that is left hangs its outermost scope on one that stays, and one that goes on hangs it on those in force, then tells
+ *     all below it if one of these is over. So a walk that has missed what lies below, since it hung elsewhere, is made up for.
+ *   - Natively a canceller of a group tells nobody where one around it is marked: the one that did so has yet to walk, and walks
+ *     each group that is marked wherever it hangs by then; or has walked, and a thread in the group has seen either mark.
+ * tests/native/scope_fibers.c has these two.
  *
  * Most that a scope costs is to arm a timer: one that is armed for an earlier moment than is needed is left as it is, fires
  * for nothing, and is armed anew by the next wait, so that requests with deadlines of 50 ms arm one every 50 ms.
@@ -42,9 +47,9 @@ struct wf_thread;
 struct wf_scope {
 	int64_t deadline;        /* (c) */
 	const char *name;        /* (c) or NULL */
-	struct wf_scope *outer;  /* (c) the one around it, also around a shield; NULL: none */
+	struct wf_scope *outer;  /* (a) also around a shield; NULL: none; fibers change it */
 	int64_t until;           /* (c) the earliest deadline from here to the next shield */
-	struct wf_scopes *owner; /* (c) of a group: who has opened that; NULL: closed */
+	struct wf_scopes *owner; /* (a) of a group: who has opened that; NULL: closed */
 	uint32_t state;          /* (a) WF_SCOPE_* */
 	uint32_t ended_nr;       /* (a) system call that it has ended last, or WF_SCOPE_BY_* */
 	uint64_t ended_what;     /* (a) its first argument */
@@ -68,8 +73,8 @@ struct wf_scopes {
 	struct wf_scope *top;  /* (o) the innermost; NULL: none */
 	int64_t until;         /* (o) top's; WF_NEVER without */
 	struct wf_scope *base; /* (c) of the group that has made the thread, or NULL */
-	struct wf_scope *
-		ground; /* (o) the innermost that stays while the thread runs, or the task that it was given: base, or its own outermost one */
+	struct wf_scope
+		*ground;  /* (a) base, or its own outermost: stays while it, or its task, runs */
 	uint32_t nr_open; /* (o) how many it has opened itself */
 	bool is_ready;    /* (o) the thread's first scope or group was seen to */
 	bool is_probing; /* (o) it makes the futex wait that tells where those are that can be ended once */
@@ -109,7 +114,8 @@ void wf_scopes_forget(struct wf_scopes *sc);
 /* The thread's chain is base alone, or nothing where that is NULL. */
 WF_INLINE void wf_scopes_set_base(struct wf_scopes *sc, struct wf_scope *base)
 {
-	sc->base = sc->ground = sc->top = base;
+	sc->base = sc->top = base;
+	wf_store_relaxed(&sc->ground, base);
 	sc->nr_open = 0;
 	sc->until = base ? base->until : WF_NEVER;
 }

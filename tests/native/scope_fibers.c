@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Scopes of fibers: what is around one that is suspended, and what it comes back to. The place where a resumer opens its scopes is
+ * Scopes of fibers: its own, what is around one that is suspended, and what it comes back to. The place where a resumer opens its scopes is
  * static, so that no compiler decides what lies there later.
  */
 #include "native.h"
@@ -36,6 +36,43 @@ static void reach_stage(int *stage, int now)
 {
 	__atomic_store_n(stage, now, __ATOMIC_RELEASE);
 }
+
+/* Yields in a scope, and in two, and sees what is around the one that resumes it. */
+static void *yields_in_scopes(void *first)
+{
+	weft_scope a, b;
+
+	weft_scope_open(&a, WEFT_NOW, "of the fiber");
+	CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
+	(void)weft_fiber_yield(NULL);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	weft_scope_open(&b, WEFT_NEVER, "inner");
+	(void)weft_fiber_yield(NULL);
+	CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
+	CHECK_EQ(weft_scope_close(&b), 0);
+	CHECK_EQ(weft_scope_close(&a), -ETIMEDOUT);
+	(void)weft_fiber_yield(NULL);
+	return first;
+}
+
+TEST(a_fiber_has_scopes_of_its_own_while_it_runs)
+{
+	weft_fiber *f = weft_fiber_new(yields_in_scopes, NULL);
+	weft_scope s;
+
+	(void)weft_fiber_resume(f, NULL);
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_scope_open(&s, WEFT_NEVER, "s");
+	weft_scope_cancel(&s);
+	(void)weft_fiber_resume(f, NULL);
+	CHECK_EQ(weft_scope_check(), -ECANCELED);
+	CHECK_EQ(weft_scope_close(&s), -ECANCELED);
+	(void)weft_fiber_resume(f, NULL);
+	CHECK_EQ(weft_scope_check(), 0);
+	weft_fiber_free(f);
+}
+
+/* --- suspended ones --- */
 
 struct suspended {
 	weft_group g;

@@ -20,7 +20,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <weft/fiber.h>
 #include <weft/scope.h>
 #include <weft/thread.h>
 #include <weft/weft.h>
@@ -567,41 +566,4 @@ TEST(a_join_ends_each_time_too_while_destructors_run)
 	CHECK_EQ(weft_scope_close(&s), -ECANCELED);
 	CHECK_EQ(result, 8);
 	CHECK_EQ(pthread_key_delete(key), 0);
-}
-
-/* Yields in a scope, and in two, and sees what is around the one that resumes it. */
-static void *yields_in_scopes(void *first)
-{
-	weft_scope a, b;
-
-	weft_scope_open(&a, WEFT_NOW, "of the fiber");
-	CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
-	(void)weft_fiber_yield(NULL);
-	CHECK_EQ(weft_scope_check(), -ECANCELED);
-	weft_scope_open(&b, WEFT_NEVER, "inner");
-	(void)weft_fiber_yield(NULL);
-	CHECK_EQ(weft_scope_check(), -ETIMEDOUT);
-	CHECK_EQ(weft_scope_close(&b), 0);
-	CHECK_EQ(weft_scope_close(&a), -ETIMEDOUT);
-	(void)weft_fiber_yield(NULL);
-	return first;
-}
-
-TEST(a_fiber_has_scopes_of_its_own_while_it_runs)
-{
-	weft_fiber *f;
-	weft_scope s;
-
-	start();
-	f = weft_fiber_new(yields_in_scopes, NULL);
-	(void)weft_fiber_resume(f, NULL);
-	CHECK_EQ(weft_scope_check(), 0);
-	weft_scope_open(&s, WEFT_NEVER, "s");
-	weft_scope_cancel(&s);
-	(void)weft_fiber_resume(f, NULL);
-	CHECK_EQ(weft_scope_check(), -ECANCELED);
-	CHECK_EQ(weft_scope_close(&s), -ECANCELED);
-	(void)weft_fiber_resume(f, NULL);
-	CHECK_EQ(weft_scope_check(), 0);
-	weft_fiber_free(f);
 }
